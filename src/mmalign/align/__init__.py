@@ -1,0 +1,1 @@
+"""Windowed optimal transport between two sequences: band plans, pure tensor maths."""

@@ -1,0 +1,1 @@
+"""Clips, datasets, readers, missingness and batches."""

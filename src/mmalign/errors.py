@@ -1,0 +1,68 @@
+"""One exception family: every message says what is wrong, where, and what to do."""
+
+from pathlib import Path
+
+
+class MMAlignError(Exception):
+    """Base of every error that mmalign raises on purpose; the shell answers it with exit code 2."""
+
+
+class ConfigError(MMAlignError):
+    """Settings that make no sense; all problems are listed at once."""
+
+    def __init__(self, problems: str | list[str]) -> None:
+        self.problems = [problems] if isinstance(problems, str) else problems
+        super().__init__("; ".join(self.problems))
+
+
+class AlignmentError(MMAlignError, ValueError):
+    """An alignment problem that has no answer: bad shapes, lengths, window or epsilon."""
+
+
+class DataError(MMAlignError):
+    """Data that cannot be used, with the place where it was found and a way out."""
+
+    PLACES = ("file", "split", "clip", "modality", "step", "feature")
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        fix: str = "",
+        file: str | Path | None = None,
+        split: str | None = None,
+        clip: str | None = None,
+        modality: str | None = None,
+        step: int | None = None,
+        feature: int | None = None,
+    ) -> None:
+        self.problem = problem
+        self.fix = fix
+        self.file = str(file) if file is not None else None
+        self.split = split
+        self.clip = clip
+        self.modality = modality
+        self.step = step
+        self.feature = feature
+        super().__init__(problem)
+
+    def located(self, **place: str | Path | int | None) -> "DataError":
+        """The same error with places filled in that were not known where it was raised."""
+        for name, value in place.items():
+            if getattr(self, name) is None and value is not None:
+                setattr(self, name, str(value) if name == "file" else value)
+        return self
+
+    @property
+    def place(self) -> str:
+        """Where it is, from the file down to the feature, as far as known."""
+        known = ((name, getattr(self, name)) for name in self.PLACES)
+        return ", ".join(f"{name} {value}" for name, value in known if value is not None)
+
+    def __str__(self) -> str:
+        text = f"{self.place}: {self.problem}" if self.place else self.problem
+        return f"{text}. {self.fix}" if self.fix else text
+
+
+class CorruptArtifactError(MMAlignError):
+    """A file of ours whose bytes are not the bytes that were written."""

@@ -1,0 +1,1 @@
+"""Metrics, floors and significance: pure functions."""

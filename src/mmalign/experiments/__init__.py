@@ -1,0 +1,1 @@
+"""Suites of runs and their reports."""

@@ -1,0 +1,73 @@
+"""Files are replaced, never overwritten: a reader sees the old bytes or the new."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mmalign.errors import MMAlignError
+
+
+def fsync_directory(path: Path) -> None:
+    """Make a rename inside this directory survive a power cut."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def fsync_file(path: Path) -> None:
+    """Push a closed file's bytes to the disk."""
+    with path.open("rb") as stream:
+        os.fsync(stream.fileno())
+
+
+def write_atomically(path: Path, payload: bytes) -> None:
+    """Replace path so that a reader sees the old bytes or the new, never a mixture."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(payload)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    fsync_directory(path.parent)
+
+
+@contextmanager
+def new_directory(path: Path) -> Iterator[Path]:
+    """Yield a temporary sibling that becomes path when the block ends well, and vanishes if not.
+
+    Raises:
+        MMAlignError: If path exists and is not an empty directory.
+    """
+    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+        raise MMAlignError(f"{path} exists already. Give another output path, or remove it first.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+    try:
+        yield draft
+        for file in sorted(draft.rglob("*")):
+            if file.is_file():
+                fsync_file(file)
+        fsync_directory(draft)
+        draft.chmod(0o777 & ~_umask())
+        os.replace(draft, path)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    fsync_directory(path.parent)
+
+
+def _umask() -> int:
+    """The process's umask, which Python can only read by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

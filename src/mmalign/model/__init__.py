@@ -1,0 +1,1 @@
+"""The backbone: encoder, fusion, head."""

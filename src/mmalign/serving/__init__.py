@@ -1,0 +1,1 @@
+"""Predictors and their HTTP face."""

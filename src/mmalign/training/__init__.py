@@ -1,0 +1,1 @@
+"""Denoising training, run directories, checkpoints."""
