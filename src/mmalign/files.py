@@ -33,8 +33,8 @@ def write_atomically(path: Path, payload: bytes) -> None:
             stream.write(payload)
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
+        Path(name).chmod(0o666 & ~_umask())
+        Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
@@ -59,7 +59,7 @@ def new_directory(path: Path) -> Iterator[Path]:
                 fsync_file(file)
         fsync_directory(draft)
         draft.chmod(0o777 & ~_umask())
-        os.replace(draft, path)
+        draft.replace(path)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise

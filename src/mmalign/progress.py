@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
@@ -15,7 +15,7 @@ def track(items: Iterable[Item], description: str, *, total: int | None = None) 
     if not sys.stderr.isatty():
         yield from items
         return
-    if total is None and hasattr(items, "__len__"):
+    if total is None and isinstance(items, Sized):
         total = len(items)
     bar: Any = None
     started = time.monotonic()

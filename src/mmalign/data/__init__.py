@@ -1,1 +1,33 @@
 """Clips, datasets, readers, missingness and batches."""
+
+from mmalign.data.batching import Batch, Batches, batches
+from mmalign.data.clip import Clip
+from mmalign.data.dataset import Dataset
+from mmalign.data.loading import load_dataset, open_dataset
+from mmalign.data.missingness import Masks, Protocol
+from mmalign.data.native import write_native
+from mmalign.data.smartwatch import smartwatch
+from mmalign.data.split import Split
+from mmalign.data.task import Classification, Regression, Task
+from mmalign.data.twin import Twin, TwinConfig, synthetic_twin
+
+__all__ = [
+    "Batch",
+    "Batches",
+    "Classification",
+    "Clip",
+    "Dataset",
+    "Masks",
+    "Protocol",
+    "Regression",
+    "Split",
+    "Task",
+    "Twin",
+    "TwinConfig",
+    "batches",
+    "load_dataset",
+    "open_dataset",
+    "smartwatch",
+    "synthetic_twin",
+    "write_native",
+]

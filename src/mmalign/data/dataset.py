@@ -1,0 +1,67 @@
+"""A dataset: a task, named modalities with their dims, and up to three splits."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from mmalign.data.split import Split
+from mmalign.data.task import Task
+from mmalign.errors import DataError
+
+SPLITS = ("train", "valid", "test")
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Splits of clips that share a task and modalities.
+
+    Attributes:
+        task: What is predicted.
+        dims: Feature dimension of each modality, in the order of the source.
+        splits: `train`, `valid`, `test`; at least one of them.
+        notes: What a reader wants its user to know, e.g. which label column it took.
+        is_finite: Whether the features are known to hold no NaN or infinity.
+    """
+
+    task: Task
+    dims: Mapping[str, int]
+    splits: Mapping[str, Split]
+    notes: tuple[str, ...] = ()
+    is_finite: bool = False
+
+    def __getitem__(self, split: str) -> Split:
+        if split not in self.splits:
+            raise DataError(
+                f"there is no {split} split", fix=f"This dataset has {', '.join(self.splits)}."
+            )
+        return self.splits[split]
+
+    @property
+    def modalities(self) -> tuple[str, ...]:
+        """Names of the modalities, in order."""
+        return tuple(self.dims)
+
+    def require(self, *modalities: str) -> None:
+        """Check that the modalities exist.
+
+        Raises:
+            DataError: If one of them is not in the data.
+        """
+        for name in modalities:
+            if name not in self.dims:
+                raise DataError(
+                    f"there is no modality {name!r}",
+                    fix=f"This dataset has {', '.join(self.dims)}.",
+                )
+
+    def only(self, modalities: Sequence[str]) -> "Dataset":
+        """The same clips with these modalities alone.
+
+        Raises:
+            DataError: If one of them is not in the data.
+        """
+        self.require(*modalities)
+        return replace(
+            self,
+            dims={name: self.dims[name] for name in modalities},
+            splits={name: split.only(modalities) for name, split in self.splits.items()},
+        )

@@ -1,0 +1,62 @@
+"""Open a dataset by path or name."""
+
+from collections.abc import Callable, Mapping
+from os import PathLike
+from pathlib import Path
+
+from mmalign.data.dataset import Dataset
+from mmalign.data.non_finite import Policy, apply_policy
+from mmalign.data.readers import ReadOptions, read
+from mmalign.data.smartwatch import smartwatch
+from mmalign.data.twin import synthetic_twin
+from mmalign.errors import DataError
+
+BUILT_IN: Mapping[str, Callable[[], Dataset]] = {
+    "smartwatch": smartwatch,
+    "twin": lambda: synthetic_twin().dataset,
+}
+"""Datasets that need no file, by name."""
+
+
+def open_dataset(path: str | PathLike[str], options: ReadOptions | None = None) -> Dataset:
+    """The dataset as it is stored, non-finite values included; for looking at it.
+
+    Raises:
+        DataError: If there is no such dataset, or it is not sound.
+    """
+    place = Path(path)
+    if not place.exists() and str(path) in BUILT_IN:
+        return BUILT_IN[str(path)]()
+    try:
+        return read(place, options or ReadOptions())
+    except DataError as error:
+        raise error.located(file=place) from None
+
+
+def load_dataset(
+    path: str | PathLike[str],
+    *,
+    non_finite: Policy = "reject",
+    label: str | None = None,
+    vectors: str | PathLike[str] | None = None,
+) -> Dataset:
+    """Load a dataset: a native directory, a file of any supported format, or a built-in name.
+
+    Args:
+        path: Directory or file; or `smartwatch` or `twin`, which come with the install.
+        non_finite: What to do about NaN and infinity: `reject`, `zero` or `clip`.
+        label: Which label to take where a file has several.
+        vectors: Word vectors for layouts that store words only.
+
+    Raises:
+        DataError: If it cannot be read, is not sound, or is not finite under `reject`.
+
+    >>> data = load_dataset("twin")
+    >>> data.modalities
+    ('visible', 'victim')
+    """
+    options = ReadOptions(label=label, vectors=None if vectors is None else Path(vectors))
+    try:
+        return apply_policy(open_dataset(path, options), non_finite)
+    except DataError as error:
+        raise error.located(file=Path(path)) from None

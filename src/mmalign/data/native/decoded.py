@@ -1,0 +1,69 @@
+"""Features of any Parquet file with the right columns, decoded by pyarrow."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from mmalign.data.clip import Steps
+from mmalign.data.native.layout import RESERVED
+from mmalign.errors import DataError
+from mmalign.progress import track
+
+Columns = dict[str, list[Steps | None]]
+
+
+def decoded_columns(handle: pq.ParquetFile) -> Columns:
+    """Every column without a reserved name, as one array `[time, dim]` or None a clip.
+
+    Raises:
+        DataError: If a column is no list of lists of numbers, or has nulls inside a sequence.
+    """
+    names = [field.name for field in handle.schema_arrow if field.name not in RESERVED]
+    for name in names:
+        _require_steps(handle.schema_arrow.field(name))
+    columns: Columns = {name: [] for name in names}
+    for index in track(range(handle.metadata.num_row_groups), "decoding Parquet"):
+        table = handle.read_row_group(index, columns=names)
+        for name in names:
+            for chunk in table.column(name).chunks:
+                columns[name] += _to_arrays(chunk, name)
+    return columns
+
+
+def _require_steps(field: pa.Field) -> None:
+    inner = getattr(field.type, "value_type", None)
+    number = getattr(inner, "value_type", None)
+    if number is None or not (pa.types.is_floating(number) or pa.types.is_integer(number)):
+        raise DataError(
+            f"column {field.name!r} has type {field.type}, which is no modality",
+            fix="A modality is a list of steps, each a list of float32; drop other columns.",
+        )
+
+
+def _to_arrays(chunk: Any, name: str) -> list[Steps | None]:
+    """Split one chunk into clips; pyarrow's `flatten` minds offsets, nulls and list kinds."""
+    steps = chunk.flatten()
+    values = steps.flatten()
+    dim, is_uniform = _step_size(steps, len(values))
+    if steps.null_count or values.null_count or not is_uniform:
+        problem = "null inside a sequence" if is_uniform else "steps of different dims"
+        raise DataError(problem, modality=name, fix="Only a whole modality can be null.")
+    flat = values.to_numpy(zero_copy_only=False).astype(np.float32, copy=False).reshape(-1, dim)
+    lengths = chunk.value_lengths().to_pylist()
+    stops = np.cumsum([n or 0 for n in lengths]).tolist()
+    return [
+        None if n is None else flat[stop - n : stop] for n, stop in zip(lengths, stops, strict=True)
+    ]
+
+
+def _step_size(steps: Any, values: int) -> tuple[int, bool]:
+    """Features per step, and whether all steps have as many."""
+    if pa.types.is_fixed_size_list(steps.type):
+        return int(steps.type.list_size), True
+    if len(steps) == 0:
+        return 1, True
+    dim = values // len(steps)
+    sizes = steps.value_lengths().to_numpy(zero_copy_only=False)
+    return max(dim, 1), bool((sizes == dim).all())

@@ -1,0 +1,52 @@
+"""What writer and reader of the native format agree on."""
+
+import base64
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from mmalign.data.dataset import SPLITS
+
+FORMAT_VERSION = 1
+METADATA_KEY = b"mmalign"
+RESERVED = ("id", "label", "words", "times")
+
+Lengths = np.ndarray[Any, np.dtype[np.int64]]
+
+
+def shards(path: Path, split: str) -> list[Path]:
+    """The Parquet files of one split, in order."""
+    return sorted([*path.glob(f"{split}-*.parquet"), *path.glob(f"{split}.parquet")])
+
+
+def is_native(path: Path) -> bool:
+    """Whether path is a directory with Parquet files of at least one split."""
+    return path.is_dir() and any(shards(path, split) for split in SPLITS)
+
+
+def steps_type(dim: int) -> pa.DataType:
+    """Type of a modality's column: a list of steps, each a fixed-size list of float32."""
+    step = pa.list_(pa.field("element", pa.float32(), nullable=False), dim)
+    return pa.list_(pa.field("element", step, nullable=False))
+
+
+def fingerprint(ids: Iterable[str]) -> str:
+    """Hash of the ids in their order: stored lengths hold for these rows and no others."""
+    digest = hashlib.blake2b(digest_size=16)
+    for clip_id in ids:
+        digest.update(clip_id.encode() + b"\0")
+    return digest.hexdigest()
+
+
+def pack_lengths(lengths: Lengths) -> str:
+    """Lengths as text for the schema metadata."""
+    return base64.b64encode(lengths.astype("<i4").tobytes()).decode()
+
+
+def unpack_lengths(text: str) -> Lengths:
+    """The lengths that `pack_lengths` wrote."""
+    return np.frombuffer(base64.b64decode(text), dtype="<i4").astype(np.int64)

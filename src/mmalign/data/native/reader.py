@@ -1,0 +1,192 @@
+"""Open a native directory; features stay in the memory-mapped files until they are used."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from mmalign.data.clip import Times
+from mmalign.data.dataset import SPLITS, Dataset
+from mmalign.data.native.decoded import Columns, decoded_columns
+from mmalign.data.native.layout import FORMAT_VERSION, METADATA_KEY, RESERVED, shards
+from mmalign.data.native.mapped import mapped_columns
+from mmalign.data.split import Split
+from mmalign.data.task import Classification, Labels, Regression, Task, task_from_json
+from mmalign.data.validation import validate
+from mmalign.errors import DataError
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One file: its columns as read, before splits and labels are put together."""
+
+    file: Path
+    description: dict[str, Any]
+    ids: tuple[str, ...]
+    labels: Any
+    columns: Columns
+    words: list[list[str] | None] | None
+    times: list[Times | None] | None
+    is_mapped: bool
+
+    @property
+    def dims(self) -> dict[str, int]:
+        """Feature dimension of each modality, as declared or as seen in the first clip."""
+        declared: dict[str, int] = self.description.get("dims", {})
+        if set(declared) == set(self.columns):
+            return {name: declared[name] for name in self.columns}
+        seen = {
+            name: next((s for s in c if s is not None), None) for name, c in self.columns.items()
+        }
+        return {name: steps.shape[1] for name, steps in seen.items() if steps is not None}
+
+
+def read_native(path: Path) -> Dataset:
+    """Open a native directory.
+
+    Raises:
+        DataError: If a file is truncated, lacks a column, or its contents are not sound.
+    """
+    parts = {split: [_read_shard(file) for file in shards(path, split)] for split in SPLITS}
+    parts = {split: files for split, files in parts.items() if files}
+    everything = [shard for files in parts.values() for shard in files]
+    if not everything:
+        raise DataError(
+            "a directory without splits", file=path, fix="Expected files like train-00000.parquet."
+        )
+    dims = _common_dims(everything)
+    task = _common_task(everything)
+    notes = [note for shard in everything for note in shard.description.get("notes", ())]
+    try:
+        return validate(
+            Dataset(
+                task=task,
+                dims=dims,
+                splits={name: _to_split(files, task, dims) for name, files in parts.items()},
+                notes=tuple(dict.fromkeys(notes)),
+                is_finite=all(shard.is_mapped for shard in everything),
+            )
+        )
+    except DataError as error:
+        raise error.located(file=path) from None
+
+
+def _read_shard(file: Path) -> Shard:
+    try:
+        handle = pq.ParquetFile(file, memory_map=True)
+        description = _description(handle.schema_arrow)
+        small = [name for name in handle.schema_arrow.names if name in RESERVED]
+        if "id" not in small:
+            raise DataError(
+                "there is no column 'id'", fix=f"Columns are {handle.schema_arrow.names}."
+            )
+        table = handle.read(columns=small)
+        ids = tuple(map(str, table.column("id").to_pylist()))
+        columns = mapped_columns(file, handle, description, ids)
+        return Shard(
+            file=file,
+            description=description,
+            ids=ids,
+            labels=table.column("label").combine_chunks() if "label" in small else None,
+            columns=columns if columns is not None else decoded_columns(handle),
+            words=table.column("words").to_pylist() if "words" in small else None,
+            times=_times(table) if "times" in small else None,
+            is_mapped=columns is not None,
+        )
+    except DataError as error:
+        raise error.located(file=file) from None
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise DataError(
+            f"not a readable Parquet file ({reason})",
+            file=file,
+            fix="It may be truncated; copy or convert it again.",
+        ) from error
+
+
+def _description(schema: pa.Schema) -> dict[str, Any]:
+    text = (schema.metadata or {}).get(METADATA_KEY)
+    description = json.loads(text) if text else {}
+    if not isinstance(description, dict):
+        raise DataError("the metadata key 'mmalign' does not hold an object")
+    if description.get("version", FORMAT_VERSION) > FORMAT_VERSION:
+        raise DataError(
+            f"written by a newer mmalign (format {description['version']})", fix="Upgrade mmalign."
+        )
+    return description
+
+
+def _times(table: pa.Table) -> list[Times | None]:
+    rows = table.column("times").to_pylist()
+    return [None if row is None else np.array(row, np.float64).reshape(-1, 2) for row in rows]
+
+
+def _common_dims(parts: Sequence[Shard]) -> dict[str, int]:
+    """Dims of the dataset; a shard in which a modality is missing everywhere cannot tell."""
+    dims: dict[str, int] = dict.fromkeys(parts[0].columns, 0)
+    for shard in parts:
+        if set(shard.columns) != set(dims):
+            raise DataError(
+                f"modalities are {sorted(shard.columns)}, in {parts[0].file.name} {sorted(dims)}",
+                file=shard.file,
+                fix="All files of a dataset share their modalities.",
+            )
+        for name, dim in shard.dims.items():
+            if dims[name] not in (0, dim):
+                raise DataError(
+                    f"dim is {dim}, in another file {dims[name]}", file=shard.file, modality=name
+                )
+            dims[name] = dim
+    return {name: dim for name, dim in dims.items() if dim}
+
+
+def _common_task(parts: Sequence[Shard]) -> Task:
+    """The task as the metadata tells it, or as the label columns suggest."""
+    declared = {json.dumps(s.description["task"]): s for s in parts if "task" in s.description}
+    if len(declared) > 1:
+        raise DataError(f"files disagree on the task: {', '.join(declared)}", file=parts[0].file)
+    if declared:
+        return task_from_json(json.loads(next(iter(declared))))
+    columns = [shard.labels for shard in parts if shard.labels is not None]
+    values = [value for column in columns for value in column.to_pylist() if value is not None]
+    if values and all(isinstance(value, str) for value in values):
+        return Classification(tuple(sorted(set(values))))
+    if values and all(isinstance(value, int) for value in values):
+        return Classification(tuple(map(str, range(max(2, max(values) + 1)))))
+    return Regression()
+
+
+def _to_split(parts: Sequence[Shard], task: Task, dims: dict[str, int]) -> Split:
+    return Split(
+        ids=tuple(clip_id for shard in parts for clip_id in shard.ids),
+        labels=_to_labels(parts, task),
+        sequences={n: [steps for shard in parts for steps in shard.columns[n]] for n in dims},
+        words=_joined([(shard.words, len(shard.ids)) for shard in parts]),
+        times=_joined([(shard.times, len(shard.ids)) for shard in parts]),
+    )
+
+
+def _to_labels(parts: Sequence[Shard], task: Task) -> Labels | None:
+    if all(shard.labels is None for shard in parts):
+        return None
+    encoded = []
+    for shard in parts:
+        if shard.labels is None or shard.labels.null_count:
+            raise DataError("some clips have no label", file=shard.file, fix="Drop those clips.")
+        if pa.types.is_string(shard.labels.type):
+            encoded.append([task.encode(label) for label in shard.labels.to_pylist()])
+        else:
+            encoded.append(shard.labels.to_numpy(zero_copy_only=False))
+    return np.concatenate(encoded).astype(task.dtype)
+
+
+def _joined(columns: Sequence[tuple[list[Any] | None, int]]) -> list[Any] | None:
+    if all(column is None for column, _ in columns):
+        return None
+    filled = (column if column is not None else [None] * size for column, size in columns)
+    return [value for column in filled for value in column]

@@ -1,0 +1,121 @@
+"""NaN and infinity: refused with their place, or cleaned by a named policy and counted."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from mmalign.data.clip import Steps
+from mmalign.data.dataset import Dataset
+from mmalign.data.split import Split
+from mmalign.errors import DataError
+
+Policy = Literal["reject", "zero", "clip"]
+POLICIES: tuple[Policy, ...] = ("reject", "zero", "clip")
+
+
+@dataclass(frozen=True)
+class NonFinite:
+    """The non-finite values of one modality in one split, and where the first one is."""
+
+    split: str
+    modality: str
+    values: int
+    clips: int
+    first_clip: str
+    first_step: int
+    first_feature: int
+
+
+def find_non_finite(dataset: Dataset) -> list[NonFinite]:
+    """Count and locate NaN and infinity in every split and modality that holds any."""
+    found = []
+    for split_name, split in dataset.splits.items():
+        for modality in split.modalities:
+            summary = _scan(split_name, split, modality)
+            if summary is not None:
+                found.append(summary)
+    return found
+
+
+def _scan(split_name: str, split: Split, modality: str) -> NonFinite | None:
+    first: tuple[str, int, int] | None = None
+    values = clips = 0
+    for clip_id, steps in zip(split.ids, split.sequences[modality], strict=True):
+        if steps is None or np.isfinite(steps).all():
+            continue
+        places = np.argwhere(~np.isfinite(steps))
+        values, clips = values + len(places), clips + 1
+        if first is None:
+            first = (clip_id, int(places[0, 0]), int(places[0, 1]))
+    return first and NonFinite(split_name, modality, values, clips, *first)
+
+
+def apply_policy(dataset: Dataset, policy: Policy) -> Dataset:
+    """A dataset of finite values only, with a note for every modality that was cleaned.
+
+    `zero` puts 0 in place of NaN and infinity. `clip` puts 0 in place of NaN, and the smallest or
+    largest finite value of the feature in the training split in place of an infinity.
+
+    Raises:
+        DataError: Under `reject`, at the first non-finite value.
+    """
+    found = [] if dataset.is_finite else find_non_finite(dataset)
+    if not found:
+        return replace(dataset, is_finite=True)
+    if policy == "reject":
+        raise _rejection(found[0])
+    splits = dict(dataset.splits)
+    for modality in {summary.modality for summary in found}:
+        clean = _zero if policy == "zero" else _clipper(dataset, modality)
+        splits = {name: _cleaned(split, modality, clean) for name, split in splits.items()}
+    totals = Counter[str]()
+    for summary in found:
+        totals[summary.modality] += summary.values
+    verb = {"zero": "set to zero", "clip": "clipped"}[policy]
+    notes = tuple(f"{count} non-finite values of {m} {verb}" for m, count in totals.items())
+    return replace(dataset, splits=splits, notes=dataset.notes + notes, is_finite=True)
+
+
+def _rejection(summary: NonFinite) -> DataError:
+    return DataError(
+        f"non-finite value ({summary.values} of them in {summary.clips} clips of this modality)",
+        split=summary.split,
+        clip=summary.first_clip,
+        modality=summary.modality,
+        step=summary.first_step,
+        feature=summary.first_feature,
+        fix="Mend the source, or choose a policy: --non-finite zero or --non-finite clip.",
+    )
+
+
+def _zero(steps: Steps) -> Steps:
+    return np.where(np.isfinite(steps), steps, np.float32(0))
+
+
+def _clipper(dataset: Dataset, modality: str) -> Callable[[Steps], Steps]:
+    reference = dataset.splits.get("train") or next(iter(dataset.splits.values()))
+    low = np.full(dataset.dims[modality], np.inf, dtype=np.float32)
+    high = -low
+    for steps in reference.sequences[modality]:
+        if steps is not None:
+            is_finite = np.isfinite(steps)
+            low = np.minimum(low, np.where(is_finite, steps, np.inf).min(axis=0))
+            high = np.maximum(high, np.where(is_finite, steps, -np.inf).max(axis=0))
+    low, high = np.where(np.isinf(low), 0, low), np.where(np.isinf(high), 0, high)
+
+    def clip(steps: Steps) -> Steps:
+        bounded = np.where(np.isneginf(steps), low, np.where(np.isposinf(steps), high, steps))
+        return np.nan_to_num(bounded, nan=0.0).astype(np.float32, copy=False)
+
+    return clip
+
+
+def _cleaned(split: Split, modality: str, clean: Callable[[Steps], Steps]) -> Split:
+    column = [
+        steps if steps is None or np.isfinite(steps).all() else clean(steps)
+        for steps in split.sequences[modality]
+    ]
+    return replace(split, sequences={**split.sequences, modality: column})

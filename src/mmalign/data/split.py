@@ -1,0 +1,104 @@
+"""A split: clips stored column by column, so that selecting and dropping cost nothing."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mmalign.data.clip import Clip, Steps, Times
+from mmalign.data.task import Labels, Task
+from mmalign.errors import DataError
+
+
+@dataclass(frozen=True)
+class Split:
+    """Clips of one part of a dataset (train, valid or test).
+
+    Column `sequences[modality][i]` is a view `[time, dim]` of clip i's features, or None where
+    the modality is missing; views may point into a memory-mapped file.
+    """
+
+    ids: tuple[str, ...]
+    labels: Labels | None
+    sequences: Mapping[str, Sequence[Steps | None]]
+    words: Sequence[Sequence[str] | None] | None = None
+    times: Sequence[Times | None] | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, index: int) -> Clip:
+        return Clip(
+            id=self.ids[index],
+            label=None if self.labels is None else self.labels[index].item(),
+            sequences={name: column[index] for name, column in self.sequences.items()},
+            words=None if self.words is None else self.words[index],
+            times=None if self.times is None else self.times[index],
+        )
+
+    def __iter__(self) -> Iterator[Clip]:
+        return (self[index] for index in range(len(self)))
+
+    @property
+    def modalities(self) -> tuple[str, ...]:
+        """Names of the modalities, in order."""
+        return tuple(self.sequences)
+
+    def is_present(self, modality: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Which clips have the modality."""
+        return np.array([steps is not None for steps in self.sequences[modality]], dtype=bool)
+
+    def lengths(self, modality: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """Steps of each clip in the modality; 0 where it is missing."""
+        column = self.sequences[modality]
+        return np.array([0 if steps is None else len(steps) for steps in column], dtype=np.int64)
+
+    def select(self, indices: Iterable[int]) -> "Split":
+        """The clips at these positions, in this order."""
+        rows = [int(index) for index in indices]
+        return Split(
+            ids=tuple(self.ids[row] for row in rows),
+            labels=None if self.labels is None else self.labels[rows],
+            sequences={m: [column[row] for row in rows] for m, column in self.sequences.items()},
+            words=None if self.words is None else [self.words[row] for row in rows],
+            times=None if self.times is None else [self.times[row] for row in rows],
+        )
+
+    def only(self, modalities: Sequence[str]) -> "Split":
+        """The same clips with these modalities alone."""
+        return replace(self, sequences={name: self.sequences[name] for name in modalities})
+
+    def without(self, modality: str, ids: Collection[str]) -> "Split":
+        """The same clips; those named lose the modality: its arrays are dropped, not zeroed."""
+        column = self.sequences[modality]
+        kept = [None if i in ids else steps for i, steps in zip(self.ids, column, strict=True)]
+        return replace(self, sequences={**self.sequences, modality: kept})
+
+    @staticmethod
+    def from_clips(clips: Sequence[Clip], modalities: Sequence[str], task: Task) -> "Split":
+        """Columns from rows; labels are encoded by the task.
+
+        Raises:
+            DataError: If a label does not fit the task, or only some clips have one.
+        """
+        return Split(
+            ids=tuple(clip.id for clip in clips),
+            labels=_encode_labels(clips, task),
+            sequences={m: [clip.sequences.get(m) for clip in clips] for m in modalities},
+            words=[c.words for c in clips] if any(c.words is not None for c in clips) else None,
+            times=[c.times for c in clips] if any(c.times is not None for c in clips) else None,
+        )
+
+
+def _encode_labels(clips: Sequence[Clip], task: Task) -> Labels | None:
+    if all(clip.label is None for clip in clips):
+        return None
+    encoded = np.empty(len(clips), dtype=task.dtype)
+    for index, clip in enumerate(clips):
+        if clip.label is None:
+            raise DataError("no label, though other clips have one", clip=clip.id)
+        try:
+            encoded[index] = task.encode(clip.label)
+        except DataError as error:
+            raise error.located(clip=clip.id) from None
+    return encoded
