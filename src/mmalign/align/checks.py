@@ -29,6 +29,20 @@ def check_epsilon(epsilon: float) -> None:
         raise AlignmentError(f"epsilon must be a positive number, got {epsilon}; try 0.1")
 
 
+def check_effort(tolerance: float, iterations: int | None) -> None:
+    """Refuse a stopping rule that is none.
+
+    Raises:
+        AlignmentError: tolerance is not positive, or iterations is below 1.
+    """
+    if not tolerance > 0:
+        raise AlignmentError(f"tolerance must be a positive number, got {tolerance}; try 1e-6")
+    if iterations is not None and iterations < 1:
+        raise AlignmentError(
+            f"iterations must be >= 1, got {iterations}; leave it out to solve to the tolerance"
+        )
+
+
 def window_of(width: int) -> int:
     """The radius of a band of this width.
 
@@ -91,3 +105,8 @@ def _check_side(side: str, lengths: Tensor, batch: int, at_most: int | None) -> 
             f"clip {clip} has {side} length {int(lengths[clip])}; expected 1{limit}. "
             "Drop empty sequences before batching, and give lengths no larger than the padding."
         )
+
+
+def smallest_tolerance(dtype: torch.dtype) -> float:
+    """The marginal error that rounding alone may leave: of the answer, or of float64 inside."""
+    return max(4 * torch.finfo(dtype).eps, 64 * torch.finfo(torch.float64).eps)

@@ -1,17 +1,24 @@
 """The front door: sequences in, plan and evidence out."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from mmalign.align.band import band_columns, smallest_window
-from mmalign.align.checks import check_epsilon, check_lengths, check_window
-from mmalign.align.cost import windowed_cosine_cost
+from mmalign.align.band import smallest_window
+from mmalign.align.checks import (
+    check_effort,
+    check_epsilon,
+    check_lengths,
+    check_window,
+    smallest_tolerance,
+)
+from mmalign.align.compiled import can_compile, kernels, solve_compiled
 from mmalign.align.plan import BandPlan
-from mmalign.align.sinkhorn import solve_on_device
+from mmalign.align.portable import solve_portable
 from mmalign.errors import AlignmentError
 
 Steps = Float[Tensor, "*batch time dim"] | Float[np.ndarray, "*batch time dim"]
@@ -66,25 +73,29 @@ def solve(
     """
     check_window(window)
     check_epsilon(epsilon)
+    check_effort(tolerance, iterations)
     first, second = _as_batch("source", source), _as_batch("target", target)
     _check_pair(first, second)
-    shape, victim_time = (first.shape[0], first.shape[1]), second.shape[1]
     rows, columns = check_lengths(
         _as_lengths(source_lengths, first),
         _as_lengths(target_lengths, second),
-        shape=shape,
+        shape=(first.shape[0], first.shape[1]),
         like=first,
-        victim_time=victim_time,
+        victim_time=second.shape[1],
     )
     _check_feasible(rows, columns, window)
-    _check_finite("source", first, rows)
-    _check_finite("target", second, columns)
-    place = band_columns(rows, columns, window=window, time=first.shape[1])
-    cost = windowed_cosine_cost(
-        first, second, window=window, source_lengths=rows, target_lengths=columns
-    )
-    plan = solve_on_device(
-        cost, place, rows, columns, epsilon=epsilon, tolerance=tolerance, iterations=iterations
+    tolerance = max(tolerance, smallest_tolerance(first.dtype))
+    solver = kernels("solve") if can_compile(first, second) else None
+    run = solve_portable if solver is None else partial(solve_compiled, solver)
+    plan = run(
+        first,
+        second,
+        rows,
+        columns,
+        window=window,
+        epsilon=epsilon,
+        tolerance=tolerance,
+        iterations=iterations,
     )
     return plan if source.ndim == 3 else BandPlan(*(field[0] for field in plan))
 
@@ -131,15 +142,4 @@ def _check_feasible(rows: Tensor, columns: Tensor, window: int) -> None:
         raise AlignmentError(
             f"clip {clip} aligns {n} steps with {m}, which window {window} cannot reach; "
             f"the smallest window that works is {smallest_window(n, m)}"
-        )
-
-
-def _check_finite(side: str, steps: Tensor, lengths: Tensor) -> None:
-    is_step = torch.arange(steps.shape[1], device=steps.device) < lengths[:, None]
-    is_bad = ~steps.isfinite().all(-1) & is_step
-    if is_bad.any():
-        clip, step = is_bad.nonzero()[0].tolist()
-        raise AlignmentError(
-            f"{side} of clip {clip} is not finite at step {step}; "
-            "clean the features, or give the lengths if that is padding"
         )
