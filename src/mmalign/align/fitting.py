@@ -65,7 +65,7 @@ class _CompiledFitLoss(Function):
         total, count = carry.fit_loss_forward(*(tensor.detach().numpy() for tensor in inputs))
         ctx.save_for_backward(difference)
         ctx.count = count
-        return predicted.new_tensor(total / count)
+        return predicted.new_empty(()).fill_(total / count)
 
     @staticmethod
     @once_differentiable

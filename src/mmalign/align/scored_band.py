@@ -1,7 +1,6 @@
 """A batch of bands in torch operations: the problem as the portable solver sees it."""
 
 from dataclasses import dataclass, replace
-from typing import Self
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -28,7 +27,7 @@ class ScoredBand:
         columns: Int[Tensor, " batch"],
         *,
         epsilon: float,
-    ) -> Self:
+    ) -> "ScoredBand":
         """Entries outside score -inf and are parked in an extra last column."""
         batch, time, width = cost.shape
         place = band_columns(rows, columns, window=width // 2, time=time)
@@ -43,7 +42,7 @@ class ScoredBand:
             column_target=(rows.to(real) / columns)[:, None],
         )
 
-    def softened(self, factor: float) -> Self:
+    def softened(self, factor: float) -> "ScoredBand":
         """The same problem with epsilon divided by ``factor``."""
         return replace(self, scores=self.scores * factor)
 

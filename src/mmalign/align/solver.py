@@ -8,11 +8,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from mmalign.align.band import smallest_window
 from mmalign.align.checks import (
     check_effort,
     check_epsilon,
     check_lengths,
+    check_reach,
     check_window,
     smallest_tolerance,
 )
@@ -76,14 +76,16 @@ def solve(
     check_effort(tolerance, iterations)
     first, second = _as_batch("source", source), _as_batch("target", target)
     _check_pair(first, second)
+    row_lengths = _as_lengths(source_lengths, first)
+    same = target_lengths is source_lengths
     rows, columns = check_lengths(
-        _as_lengths(source_lengths, first),
-        _as_lengths(target_lengths, second),
+        row_lengths,
+        row_lengths if same else _as_lengths(target_lengths, second),
         shape=(first.shape[0], first.shape[1]),
         like=first,
         victim_time=second.shape[1],
     )
-    _check_feasible(rows, columns, window)
+    check_reach(rows, columns, window)
     tolerance = max(tolerance, smallest_tolerance(first.dtype))
     solver = kernels("solve") if can_compile(first, second) else None
     run = solve_portable if solver is None else partial(solve_compiled, solver)
@@ -112,8 +114,8 @@ def _as_batch(side: str, steps: Steps) -> Tensor:
 
 
 def _as_lengths(lengths: Lengths | None, like: Tensor) -> Tensor | None:
-    if lengths is None:
-        return None
+    if lengths is None or (isinstance(lengths, Tensor) and lengths.dtype == torch.int64):
+        return lengths if lengths is None or lengths.ndim else lengths[None]
     return torch.as_tensor(lengths, dtype=torch.int64, device=like.device).reshape(-1)
 
 
@@ -128,18 +130,4 @@ def _check_pair(source: Tensor, target: Tensor) -> None:
         raise AlignmentError(
             f"nothing to align: got {tuple(source.shape)} and {tuple(target.shape)} "
             "(batch, time, dim). Drop empty sequences before batching."
-        )
-
-
-def _check_feasible(rows: Tensor, columns: Tensor, window: int) -> None:
-    if rows is columns:
-        return
-    reach = rows + columns - 2 * torch.gcd(rows, columns)
-    too_far = reach > 2 * rows * window
-    if too_far.any():
-        clip = int(too_far.nonzero()[0])
-        n, m = int(rows[clip]), int(columns[clip])
-        raise AlignmentError(
-            f"clip {clip} aligns {n} steps with {m}, which window {window} cannot reach; "
-            f"the smallest window that works is {smallest_window(n, m)}"
         )

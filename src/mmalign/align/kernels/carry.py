@@ -7,7 +7,7 @@ import numpy as np
 from mmalign.align.kernels.band import first_places, lanes_of, places_of, stride_of
 from mmalign.align.kernels.cost import inner_products, transpose
 from mmalign.align.kernels.jit import compiled
-from mmalign.align.kernels.simd import eliminate
+from mmalign.align.kernels.simd import eliminate, sliding_dot
 
 
 @compiled
@@ -129,13 +129,26 @@ def correlate(visible, gradient, imputed, n, m, first, start, stop, to_mass):
     transpose(gradient, m, window, others)
     products = np.empty((width, stride_of(n, window)), visible.dtype)
     inner_products(steps, others, n, m, first, products)
-    own = np.zeros(m, visible.dtype)
+    own = np.empty(m, visible.dtype)
     for j in range(m):
-        for d in range(dim):
-            own[j] += gradient[j, d] * imputed[j, d]
+        own[j] = inner_product(gradient[j], imputed[j])
     for i in range(n):
         for k in range(start[i], stop[i]):
             to_mass[i, k] = products[k, i] - own[first[i] + k - window]
+
+
+@compiled
+@no_type_check
+def inner_product(left, right):
+    """Sum of the products, a vector of partial sums at a time."""
+    lanes = lanes_of(left)
+    whole = left.size // lanes
+    partial = np.empty(lanes, left.dtype)
+    sliding_dot(left, 0, lanes, right, 0, lanes, whole, partial, 0)
+    total = partial.sum()
+    for d in range(whole * lanes, left.size):
+        total += left[d] * right[d]
+    return total
 
 
 @compiled
