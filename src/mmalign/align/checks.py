@@ -69,8 +69,7 @@ def check_lengths(
 
     Args:
         visible_lengths: steps of each row sequence; None means the whole padded time.
-        victim_lengths: steps of each column sequence; None means ``victim_time`` where that is
-            given and the row lengths where it is not.
+        victim_lengths: steps of each column sequence; None means those of the rows.
         shape: batch and padded time of the rows.
         like: a tensor on the device of the answer.
         victim_time: padded time of the columns, an upper bound; None means no bound.
@@ -82,10 +81,7 @@ def check_lengths(
     if visible_lengths is None:
         visible_lengths = torch.full((batch,), time, dtype=torch.int64, device=like.device)
     if victim_lengths is None:
-        same = victim_time is None or victim_time == time
-        victim_lengths = (
-            visible_lengths if same else torch.full_like(visible_lengths, victim_time or 0)
-        )
+        victim_lengths = visible_lengths
     _check_side("visible", visible_lengths, batch, time)
     if victim_lengths is not visible_lengths or victim_time is not None:
         _check_side("victim", victim_lengths, batch, victim_time)

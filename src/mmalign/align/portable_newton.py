@@ -12,6 +12,8 @@ WARM_UP = 5
 STEPS = 100
 HALVINGS = 30
 LONGEST = 40.0
+SUFFICIENT = 0.2
+CLOSE = 1e-4
 RIDGE = 1e-13  # lifts the null space (a constant per connected block) above rounding
 
 Plan = Float[Tensor, "batch time width"]
@@ -80,7 +82,7 @@ def _column_error(band: ScoredBand, sums: Tensor) -> Tensor:
 def _search(
     band: ScoredBand, plan: Plan, step: Tensor, missing: Tensor, is_active: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Halves the step of each clip until the dual falls enough, or the error by half."""
+    """Halves the step of each clip until the dual falls enough or, close by, the error halves."""
     slope = -(missing * step).sum(-1)
     share = (LONGEST / step.abs().amax(-1).clamp(min=LONGEST)).where(is_active, 0.0)
     error = (missing.abs() / band.column_target).amax(-1)
@@ -91,7 +93,8 @@ def _search(
         change = reached.log().sum(-1) - (band.column_target * trial).sum(-1)
         everyone = torch.ones_like(is_active)
         sums = band.column_sums(_scaled(band, plan, trial, everyone))
-        fits = (change <= 1e-4 * share * slope) | (_column_error(band, sums) <= 0.5 * error)
+        is_halved = (error < CLOSE) & (_column_error(band, sums) <= 0.5 * error)
+        fits = (change <= SUFFICIENT * share * slope) | is_halved
         found = found | fits
         if found.all():
             break

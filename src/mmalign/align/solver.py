@@ -21,14 +21,17 @@ from mmalign.align.plan import BandPlan
 from mmalign.align.portable import solve_portable
 from mmalign.errors import AlignmentError
 
-Steps = Float[Tensor, "*batch time dim"] | Float[np.ndarray, "*batch time dim"]
-Lengths = Int[Tensor, "*batch"] | Int[np.ndarray, "*batch"] | Sequence[int] | int
+Source = Float[Tensor, "... time dim"] | Float[np.ndarray, "... time dim"]
+Target = (
+    Float[Tensor, "... target_time target_dim"] | Float[np.ndarray, "... target_time target_dim"]
+)
+Lengths = Int[Tensor, "..."] | Int[np.ndarray, "..."] | Sequence[int] | int
 
 
 @torch.no_grad()
 def solve(
-    source: Steps,
-    target: Steps,
+    source: Source,
+    target: Target,
     *,
     window: int = 8,
     epsilon: float = 0.1,
@@ -60,7 +63,8 @@ def solve(
         tolerance: what ``converged`` means; clamped to what the dtype can hold.
         iterations: do exactly so many Sinkhorn iterations instead, rows first, as the paper does.
         source_lengths: steps of each source; None means all.
-        target_lengths: steps of each target; None means all.
+        target_lengths: steps of each target; None means as many as the source where both are padded
+            to one time, and all otherwise.
 
     Raises:
         AlignmentError: the problem has no answer: bad shapes, lengths, numbers, or a window too
@@ -76,11 +80,11 @@ def solve(
     check_effort(tolerance, iterations)
     first, second = _as_batch("source", source), _as_batch("target", target)
     _check_pair(first, second)
-    row_lengths = _as_lengths(source_lengths, first)
-    same = target_lengths is source_lengths
+    if target_lengths is None and first.shape[1] != second.shape[1]:
+        target_lengths = [second.shape[1]] * second.shape[0]
     rows, columns = check_lengths(
-        row_lengths,
-        row_lengths if same else _as_lengths(target_lengths, second),
+        _as_lengths(source_lengths, first),
+        None if target_lengths is source_lengths else _as_lengths(target_lengths, second),
         shape=(first.shape[0], first.shape[1]),
         like=first,
         victim_time=second.shape[1],
@@ -102,7 +106,7 @@ def solve(
     return plan if source.ndim == 3 else BandPlan(*(field[0] for field in plan))
 
 
-def _as_batch(side: str, steps: Steps) -> Tensor:
+def _as_batch(side: str, steps: Source | Target) -> Tensor:
     tensor = torch.from_numpy(steps) if isinstance(steps, np.ndarray) else steps
     if tensor.ndim not in (2, 3) or not tensor.is_floating_point():
         raise AlignmentError(

@@ -15,14 +15,15 @@ from typing import no_type_check
 import numpy as np
 
 from mmalign.align.kernels.band import column_sums, lanes_of, places_of, rescale, row_sums
-from mmalign.align.kernels.banded import line_of, solve_banded
+from mmalign.align.kernels.banded import line_of, solve_laplacian
 from mmalign.align.kernels.exponential import exponential
 from mmalign.align.kernels.jit import compiled
 from mmalign.align.kernels.simd import sliding_dot
 
-SINGULAR = 1e-14  # a pivot below this share of a column's mass belongs to the null space
+NOISE = 1e-14  # share of a column's mass that rounding may move
 LONGEST = 40.0  # of a step in log mass, so that nothing overflows
-SUFFICIENT = 1e-4  # share of the promised decrease that a step must keep (Armijo)
+SUFFICIENT = 0.2  # share of the promised decrease that a step must keep; a Newton step keeps a half
+CLOSE = 1e-4  # a marginal error from which Newton converges quadratically
 HALVINGS = 40
 
 
@@ -45,10 +46,10 @@ def newton(plan, first, n, m, window, tolerance, limit, potentials):
     for taken in range(limit):
         if error <= tolerance:
             return taken
-        assemble(plan, first, n, m, window, sums, hessian)
+        assemble(plan, first, n, m, window, hessian)
         for j in range(m):
             step[j] = n / m - sums[window + j]
-        solve_banded(hessian, width, step, m, SINGULAR * n / m)
+        solve_laplacian(hessian, width, step, m, NOISE * n / m)
         trial = search(plan, first, n, m, window, step, sums, error, rows, columns)
         if trial >= error and error < 1e-9:
             return taken  # rounding is all that is left
@@ -66,9 +67,10 @@ def newton(plan, first, n, m, window, tolerance, limit, potentials):
 @compiled
 @no_type_check
 def search(plan, first, n, m, window, step, sums, error, rows, columns):
-    """Halves ``step`` until the dual falls enough, or the error does; returns the new error.
+    """Halves ``step`` until the dual falls enough or, close to the answer, the error does.
 
-    Leaves the scalings of the plan in ``rows`` and ``columns``; inf if no step helps.
+    Leaves the scalings of the plan in ``rows`` and ``columns``; returns the error that they lead to,
+    or inf if no step helps.
     """
     margin = plan.shape[0] - 1
     power, reached = np.empty(m), np.zeros(columns.size)
@@ -91,7 +93,8 @@ def search(plan, first, n, m, window, step, sums, error, rows, columns):
         for j in range(window, window + m):
             reached[j] *= columns[j]
         trial = column_error(reached, window, n, m)
-        if change <= SUFFICIENT * share * slope or trial <= 0.5 * error:
+        # Close to the answer the dual falls by less than its rounding; then the error decides.
+        if change <= SUFFICIENT * share * slope or (error < CLOSE and trial <= 0.5 * error):
             return trial
         share *= 0.5
         step *= 0.5
@@ -110,15 +113,16 @@ def column_error(sums, window, n, m):
 
 @compiled
 @no_type_check
-def assemble(plan, first, n, m, window, sums, hessian):
-    """hessian[j, d] = entry (j, j + d) of diag(column sums) - plan^T plan."""
+def assemble(plan, first, n, m, window, hessian):
+    """hessian[j, d] = entry (j, j + d) of diag(column sums) - plan^T plan, for d >= 1."""
     width, stride = plan.shape
     hessian[:] = 0
     if n == m:
-        diagonal = np.empty(sums.size)
-        for d in range(width):
+        diagonal = np.empty(stride)
+        lanes = lanes_of(plan)
+        for d in range(1, width):
             # Column j meets row j - k on diagonal k, and column j + d the same row on k + d.
-            for j in range(window, window + n, lanes_of(plan)):
+            for j in range(window // lanes * lanes, window + n, lanes):
                 sliding_dot(
                     plan, j, stride - 1, plan, d * stride + j, stride - 1, width - d, diagonal, j
                 )
@@ -127,8 +131,6 @@ def assemble(plan, first, n, m, window, sums, hessian):
     else:
         for i in range(n):
             for k in range(max(0, window - first[i]), width):
-                for d in range(width - k):
+                for d in range(1, width - k):
                     if plan[k + d, i] > 0:
                         hessian[first[i] + k - window, d] -= plan[k, i] * plan[k + d, i]
-    for j in range(m):
-        hessian[j, 0] += sums[window + j]

@@ -68,6 +68,7 @@ def tolerance_batch(source, target, lengths, target_lengths, settings, mass, cou
     ``settings`` is (window, epsilon, tolerance). Returns as :func:`sinkhorn_batch`.
     """
     window, epsilon, tolerance = settings
+    tolerance -= rounding_of(mass)
     for clip in range(mass.shape[0]):
         n, m = lengths[clip], target_lengths[clip]
         first = np.empty(n, np.int64)
@@ -144,5 +145,11 @@ def store(plan, first, n, m, window, mass):
     column_sums(plan, first, n, m, ones, sums)
     for j in range(window, window + m):
         error = max(error, abs(sums[j] * m / n - 1))
-    # Numbers that were rounded on the way out moved by half a unit in the last place.
-    return error if mass.itemsize == plan.itemsize else error + 2.0**-24
+    return error if mass.itemsize == plan.itemsize else error + rounding_of(mass)
+
+
+@compiled
+@no_type_check
+def rounding_of(mass):
+    """How far a marginal can move when a float64 plan is rounded to this dtype."""
+    return 0.0 if mass.itemsize == 8 else 2.0**-24
