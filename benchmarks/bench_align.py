@@ -17,7 +17,7 @@ import ot.batch
 import torch
 from torch import Tensor
 
-from mmalign.align import fit_loss, impute, is_inside, solve, windowed_cosine_cost
+from mmalign.align import fit_loss, impute, is_inside, solve
 from mmalign.align.band import band_columns
 
 BATCH, DIM, WINDOW = 32, 32, 8

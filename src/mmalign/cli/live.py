@@ -1,7 +1,7 @@
 """A live line of losses while a run trains."""
 
 import sys
-from typing import Any, Self
+from typing import Any
 
 import typer
 
@@ -13,7 +13,7 @@ class LiveLine:
         self.is_on = is_on
         self.bar: Any = None
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "LiveLine":
         return self
 
     def __exit__(self, *_: object) -> None:

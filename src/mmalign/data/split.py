@@ -56,7 +56,7 @@ class Split:
         column = self.sequences[modality]
         return np.array([0 if steps is None else len(steps) for steps in column], dtype=np.int64)
 
-    def select(self, indices: Iterable[int]) -> "Split":
+    def select(self, indices: Iterable[int] | Int64[np.ndarray, " rows"]) -> "Split":
         """The clips at these positions, in this order."""
         rows = [int(index) for index in indices]
         return Split(

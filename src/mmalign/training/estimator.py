@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -65,7 +65,7 @@ class MMAlign:
         pair = {"visible": self.visible, "victim": self.victim, "device": self.device}
         return {**pair, **config_to_json(self.config)}
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: Any) -> "MMAlign":
         """Change constructor arguments; a fitted model becomes unfitted.
 
         Raises:
@@ -80,7 +80,7 @@ class MMAlign:
 
     # --- training -------------------------------------------------------------------------
 
-    def fit(self, train: Split | Dataset, valid: Split | None = None) -> Self:
+    def fit(self, train: Split | Dataset, valid: Split | None = None) -> "MMAlign":
         """Learn from clips, complete and incomplete ones; keep the epoch that validates best.
 
         Args:
