@@ -160,10 +160,10 @@ class MachineState:
 
 def _copied_bytes(value: Any) -> int:
     if isinstance(value, np.ndarray):
-        owner = value
+        owner: Any = value
         while isinstance(owner, np.ndarray) and owner.base is not None:
             owner = owner.base
-        return 0 if isinstance(owner, memoryview) else value.nbytes
+        return 0 if isinstance(owner, memoryview) else int(value.nbytes)
     if isinstance(value, bytes):
         return len(value)
     if isinstance(value, list | tuple | set | dict):

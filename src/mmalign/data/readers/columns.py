@@ -31,7 +31,7 @@ class Column(Sequence[Steps | None]):
     @overload
     def __getitem__(self, index: slice) -> list[Steps | None]: ...
 
-    def __getitem__(self, index: int | slice) -> Steps | None | list[Steps | None]:
+    def __getitem__(self, index: int | slice) -> Steps | list[Steps | None] | None:
         if isinstance(index, slice):
             return [self._make(row) for row in range(*index.indices(self._size))]
         if not -self._size <= index < self._size:

@@ -105,10 +105,9 @@ def encode_labels(values: Sequence[str] | Numbers, task: Task, ids: Sequence[str
 
 def _named(values: Numbers, task: Classification) -> list[Any]:
     """Names of classes for integer labels; indices where the classes have names of their own."""
-    if values.dtype.kind == "f":
-        return values.tolist()
-    names = [str(int(value)) for value in values.tolist()]
-    return names if set(names) <= set(task.classes) else values.tolist()
+    numbers: list[Any] = values.tolist()
+    names = [str(int(n)) for n in numbers] if values.dtype.kind != "f" else [""]
+    return names if set(names) <= set(task.classes) else numbers
 
 
 def _is_dense(present: Numbers) -> bool:

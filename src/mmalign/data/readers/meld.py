@@ -36,7 +36,9 @@ def to_dataset(values: Mapping[str, tuple[Path, Any]], options: ReadOptions) -> 
     parts = {}
     for name, (file, value) in values.items():
         try:
-            parts[name] = Part(file, [_to_row(item, f"{name}-{n:05d}") for n, item in enumerate(value)])
+            parts[name] = Part(
+                file, [_to_row(item, f"{name}-{n:05d}") for n, item in enumerate(value)]
+            )
         except DataError as error:
             raise error.located(file=file, split=name) from None
     texts = find_texts(parts, next(iter(parts.values())).file.parent, options)

@@ -6,13 +6,14 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from mmalign.data.dataset import Dataset
+from mmalign.data.dataset import SPLITS, Dataset
 from mmalign.data.pickles import map_file
 from mmalign.data.readers.labels import choose_name, encode_labels, infer_task
 from mmalign.data.readers.options import ReadOptions
 from mmalign.data.readers.rows import Part, Row, find_texts
 from mmalign.data.readers.splits import split_of
 from mmalign.data.readers.vectors import HOW_TO_GIVE
+from mmalign.data.split import Split
 from mmalign.errors import DataError
 
 COLUMNS = ("Utterance", "Dialogue_ID", "Utterance_ID", "Emotion", "Sentiment")
@@ -36,8 +37,8 @@ def read_files(files: Sequence[Path], options: ReadOptions) -> Dataset:
         DataError: If a file is not MELD's, or there are no word vectors: text is all it has.
     """
     label = choose_name(LABELS, options.label or LABELS[0])
-    parts = {}
-    for file in files:
+    parts: dict[str, Part] = {}
+    for file in sorted(files, key=_order):
         split = split_of(file.stem) or "train"
         if not recognises(file):
             raise DataError(
@@ -53,15 +54,17 @@ def read_files(files: Sequence[Path], options: ReadOptions) -> Dataset:
             f"MELD's CSV files ({clips}) hold words only, which need vectors", fix=HOW_TO_GIVE
         )
     task = infer_task([row.label for part in parts.values() for row in part.rows])
-    splits = {}
+    splits: dict[str, Split] = {}
     for name, part in parts.items():
         labels = encode_labels([row.label for row in part.rows], task, part.ids)
         splits[name] = part.split(labels, texts.by_split[name], None)
     others = ", ".join(name.lower() for name in LABELS if name != label)
     note = f"label: took {label.lower()}; choose {others} with --label"
-    order = [name for name in ("train", "valid", "test") if name in splits]
-    ordered = {name: splits[name] for name in order}
-    return Dataset(task, {"text": texts.dim}, ordered, (note, *texts.notes))
+    return Dataset(task, {"text": texts.dim}, splits, (note, *texts.notes))
+
+
+def _order(file: Path) -> int:
+    return SPLITS.index(split_of(file.stem) or "train")
 
 
 def _rows(file: Path, split: str, label: str) -> list[Row]:

@@ -91,7 +91,7 @@ def _to_row(item: Any, number: int) -> Row:
         words, visual, acoustic = content[:3]
         has_ids = isinstance(words, np.ndarray) and words.dtype.kind in "iu"
         texts = content[3] if len(content) > 3 else None if has_ids else words
-        lengths = [int(n[0]) for n in map(to_numbers, content[4:6])] or [None, None]
+        lengths = [_length(value) for value in content[4:6]] or [None, None]
         return Row(
             id=place,
             label=to_numbers(label),
@@ -104,6 +104,13 @@ def _to_row(item: Any, number: int) -> Row:
         )
     except DataError as error:
         raise error.located(clip=place) from None
+
+
+def _length(value: Any) -> int | None:
+    numbers = to_numbers(value)
+    if len(numbers) != 1 or not 0 <= numbers[0] < 1 << 48:
+        raise DataError(f"expected a length, got {describe(value)}")
+    return int(numbers[0])
 
 
 def _maybe_ids(words: Any) -> Array | None:
@@ -153,7 +160,12 @@ def _times(part: Part) -> list[Times | None] | None:
     arrays = read_npz(file)
     times, lengths = arrays.get("times"), arrays.get("length")
     words = [row.word_count for row in part.rows]
-    if times is None or lengths is None or lengths.tolist() != words or times.shape != (sum(words), 2):
+    if (
+        times is None
+        or lengths is None
+        or lengths.tolist() != words
+        or times.shape != (sum(words), 2)
+    ):
         raise DataError(
             f"does not hold the times of the words in {part.file.name}",
             file=file,

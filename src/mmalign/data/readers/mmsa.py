@@ -1,8 +1,8 @@
 """MMSA and MMSA-FET: `aligned_50.pkl`, `unaligned_50.pkl`, and files of a single clip.
 
 A dict of splits, each with arrays `text`, `vision`, `audio` `[clips, time, dim]`, `text_bert`
-`[clips, 3, time]` (its second row marks the tokens), `raw_text`, `id`, and labels as arrays or lists.
-Unaligned files store `audio_lengths` and `vision_lengths`; clips are padded at the end.
+`[clips, 3, time]` (its second row marks the tokens), `raw_text`, `id`, and labels as arrays or
+lists. Unaligned files store `audio_lengths` and `vision_lengths`; clips are padded at the end.
 """
 
 from collections.abc import Mapping
@@ -76,8 +76,8 @@ def to_dataset(splits: Mapping[str, Mapping[Any, Any]], options: ReadOptions) ->
             raise error.located(split=name) from None
     dims = common_dims(arrays)
     key = _label_key(splits, options.label)
-    task, classes = _task(splits, key)
-    stripped, padding_note = strip_padding(arrays)
+    task = _task(splits, key)
+    stripped, _ = strip_padding(arrays)
     parts, notes = {}, [] if key in (None, LABELS[0]) else [f"label: took {key}"]
     for name, content in splits.items():
         try:
@@ -85,7 +85,7 @@ def to_dataset(splits: Mapping[str, Mapping[Any, Any]], options: ReadOptions) ->
             ids = clip_ids(content.get("id"), count, name)
             bounds = {m: _bounds(content, m, arrays[name], stripped[name][m]) for m in dims}
             padded = Padded(ids, arrays[name], bounds, sentences(content.get("raw_text"), count))
-            parts[name] = padded.split(_labels(content, key, task, classes, ids))
+            parts[name] = padded.split(_labels(content, key, task, ids))
         except DataError as error:
             raise error.located(split=name) from None
         notes += padded.notes(name)
@@ -104,8 +104,7 @@ def _bounds(
             raise DataError(f"expected {count} lengths, got {len(lengths)}", modality=modality)
         return bounds_from_lengths(lengths, time)
     tokens = content.get("text_bert")
-    is_mask = isinstance(tokens, np.ndarray) and tokens.shape == (count, 3, time)
-    if not is_mask or tokens.dtype.kind not in "fiu":
+    if not isinstance(tokens, np.ndarray) or tokens.shape != (count, 3, time):
         return stripped
     # Aligned modalities have a step per token, but never cut what is not padding.
     lengths = (tokens[:, 1] != 0).sum(axis=1)
@@ -126,19 +125,16 @@ def _label_key(splits: Mapping[str, Mapping[Any, Any]], wanted: str | None) -> s
     return next((name for name in LABELS if name in names), names[0] if names else None)
 
 
-def _task(
-    splits: Mapping[str, Mapping[Any, Any]], key: str | None
-) -> tuple[Task, tuple[str, ...]]:
-    """The task of the chosen labels, and the names of its classes in the order of their numbers."""
+def _task(splits: Mapping[str, Mapping[Any, Any]], key: str | None) -> Task:
+    """The task of the chosen labels."""
     if key is None or key.startswith("regression"):
-        return SENTIMENT, ()
+        return SENTIMENT
     if key == LABELS[2]:
         every = [text for content in splits.values() for text in to_texts(content[key])]
-        return infer_task(every), ()
+        return infer_task(every)
     numbers = np.concatenate([to_numbers(content[key]) for content in splits.values()])
     names = _class_names(splits, numbers.astype(np.int64))
-    task = Classification(names) if names else infer_task(numbers.astype(np.int64))
-    return task, names
+    return Classification(names) if names else infer_task(numbers.astype(np.int64))
 
 
 def _class_names(splits: Mapping[str, Mapping[Any, Any]], numbers: Array) -> tuple[str, ...]:
@@ -159,7 +155,6 @@ def _labels(
     content: Mapping[Any, Any],
     key: str | None,
     task: Task,
-    classes: tuple[str, ...],
     ids: tuple[str, ...],
 ) -> Labels | None:
     if key is None or content.get(key) is None:

@@ -27,6 +27,7 @@ from mmalign.data.readers.padded import (
 from mmalign.data.readers.padding import (
     Array,
     Bounds,
+    Used,
     bounds_of,
     padding_side,
     used_steps,
@@ -88,8 +89,8 @@ def strip_padding(
     names = list(next(iter(arrays.values())))
     if is_aligned:
         for content in used.values():
-            union = np.logical_or.reduce(list(content.values()))
-            content.update(dict.fromkeys(content, union))
+            union: Used = np.logical_or.reduce(list(content.values()))
+            content.update(dict.fromkeys(list(content), union))
     sides = {m: padding_side([content[m] for content in used.values()]) for m in names}
     bounds = {s: {m: bounds_of(content[m], sides[m]) for m in names} for s, content in used.items()}
     found = ", ".join(f"{m} {side}" for m, side in sides.items() if side != "none")
@@ -132,9 +133,11 @@ def _choose_emotion(
     names = IEMOCAP_EMOTIONS if count == 4 else tuple(map(str, range(count)))
     if wanted is None:
         if all((vote.sum(axis=1) == 1).all() for vote in votes.values()):
-            return {name: vote.argmax(axis=1) for name, vote in votes.items()}, Classification(
-                names
-            ), ()
+            return (
+                {name: vote.argmax(axis=1) for name, vote in votes.items()},
+                Classification(names),
+                (),
+            )
         raise DataError(
             "the labels are yes or no for each emotion, and some clips have none or several",
             fix=f"Choose one with --label: {', '.join(names)}.",

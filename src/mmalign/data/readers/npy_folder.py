@@ -1,13 +1,13 @@
 """A folder of `.npy` files, one per clip and modality, with a CSV of labels.
 
 `labels.csv` has a line for each clip: `id`, `label` and, optionally, `split`. The sequence of clip
-`ID` in modality `M` is `M/ID.npy`, an array `[time, dim]`; where there is no such file, the modality
-is missing.
+`ID` in modality `M` is `M/ID.npy`, an array `[time, dim]`; where there is no such file, the
+modality is missing.
 """
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -154,9 +154,10 @@ def _by_split(
 
 def _picked(whole: Split, rows: list[int]) -> Split:
     """Like `Split.select`, but arrays stay unopened."""
-    columns = {
-        name: Column(len(rows), lambda i, column=column: column[rows[i]])
-        for name, column in whole.sequences.items()
-    }
+    columns = {name: _rows_of(column, rows) for name, column in whole.sequences.items()}
     labels = None if whole.labels is None else whole.labels[rows]
     return Split(ids=tuple(whole.ids[row] for row in rows), labels=labels, sequences=columns)
+
+
+def _rows_of(column: Sequence[Steps | None], rows: list[int]) -> Column:
+    return Column(len(rows), lambda index: column[rows[index]])

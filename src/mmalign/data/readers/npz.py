@@ -1,8 +1,8 @@
 """Plain `.npz`: one array per modality, flat over time or padded, with an array of lengths.
 
-`skeleton` `[steps of all clips, dim]` with `skeleton_len` `[clips]`, or `skeleton` `[clips, time, dim]`
-with or without lengths. Other arrays with one entry a clip are labels, ids, splits, or further
-facts about the clips.
+`skeleton` `[steps of all clips, dim]` with `skeleton_len` `[clips]`, or `skeleton`
+`[clips, time, dim]` with or without lengths. Other arrays with one entry a clip are labels, ids,
+splits, or further facts about the clips.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,8 +30,12 @@ LABELS = ("label", "labels", "y", "target", "targets")
 IDS = ("id", "ids", "clip_id", "clip_ids")
 SPLITS = ("split", "splits")
 CLASSES = ("classes", "class_names")
-FACTS = ("subject", "trial", "session", "speaker", "participant", "person", "user", "recording")
-FACTS += ("fold", "group", "video", "dialogue", "repetition", "index", "gender", "age")
+FACTS = (
+    *("subject", "participant", "person", "user", "speaker", "gender", "age"),
+    *("trial", "session", "recording", "repetition", "video", "dialogue"),
+    *("fold", "group", "index"),
+)
+"""Names of arrays that tell clips apart and are nobody's label, in the singular."""
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -52,27 +56,32 @@ class Contents:
         return len(next(iter(self.features.values())))
 
 
-def read_files(files: Mapping[str | None, Path], options: ReadOptions) -> Dataset:
-    """Read one file with all splits (under None), or one file per split.
+def read_files(files: Mapping[str, Path] | Path, options: ReadOptions) -> Dataset:
+    """Read one file with all splits, or one file per split.
 
     Raises:
         DataError: If the arrays do not fit together, or it is open which one is the label.
     """
-    contents = {name: read_contents(file) for name, file in files.items()}
+    by_split = {"": files} if isinstance(files, Path) else files
+    contents = {name: read_contents(file) for name, file in by_split.items()}
     first = next(iter(contents.values()))
     for content in contents.values():
         if content.dims != first.dims:
-            problem = f"modalities are {dict(content.dims)}, in {first.file.name} {dict(first.dims)}"
+            problem = (
+                f"modalities are {dict(content.dims)}, in {first.file.name} {dict(first.dims)}"
+            )
             raise DataError(problem, file=content.file)
     key = _label_key(first, options.label)
     task = _task(list(contents.values()), key)
     splits: dict[str, Split] = {}
-    notes = [] if key is None or key in LABELS else [f"label: took {key!r}; --label chooses another"]
+    notes = (
+        [] if key is None or key in LABELS else [f"label: took {key!r}; --label chooses another"]
+    )
     for name, content in contents.items():
         whole = _to_split(content, key, task, name)
         parts = {name: whole} if name else _by_split(whole, content)
         splits |= parts
-        if name is None and list(parts) == ["train"] and not _named(content.facts, SPLITS):
+        if not name and list(parts) == ["train"] and not _named(content.facts, SPLITS):
             notes.append(ALL_TRAIN)
     return Dataset(task, first.dims, splits, tuple(notes))
 
@@ -141,7 +150,7 @@ def _column(name: str, array: Array, lengths: Array | None) -> Column:
     else:
         raise DataError("lengths must be integers, one a clip", modality=name)
     longest = array.shape[1] if array.ndim == 3 else len(array)
-    if len(stops) and not (0 <= stops.min() and stops.max() <= longest):
+    if len(stops) and not (stops.min() >= 0 and stops.max() <= longest):
         raise DataError(f"a length is outside 0..{longest}", modality=name)
     if array.ndim == 3:
         if len(stops) != len(array):
@@ -198,7 +207,7 @@ def _task(contents: Sequence[Contents], key: str | None) -> Task:
     return infer_task(np.concatenate(columns), classes)
 
 
-def _to_split(content: Contents, key: str | None, task: Task, name: str | None) -> Split:
+def _to_split(content: Contents, key: str | None, task: Task, name: str) -> Split:
     ids = _ids(content, name)
     values = None if key is None else content.facts.get(key)
     if values is None:
@@ -209,15 +218,19 @@ def _to_split(content: Contents, key: str | None, task: Task, name: str | None) 
     return Split(ids=ids, labels=labels, sequences=content.features)
 
 
-def _ids(content: Contents, split: str | None) -> tuple[str, ...]:
+def _ids(content: Contents, split: str) -> tuple[str, ...]:
     """Stored ids; else the facts about each clip, if they tell it from all others; else numbers."""
     stored = _named(content.facts, IDS)
     if stored:
         column = content.facts[stored]
         return tuple(to_texts(column) if column.dtype.kind in "US" else map(str, column.tolist()))
     hidden = (*SPLITS, *LABELS)
-    facts = {n: c for n, c in content.facts.items() if n.lower() not in hidden and c.dtype.kind in "iuUS"}
-    rows = zip(*(to_texts(c) if c.dtype.kind in "US" else c.tolist() for c in facts.values()), strict=True)
+    facts = {
+        n: c for n, c in content.facts.items() if n.lower() not in hidden and c.dtype.kind in "iuUS"
+    }
+    rows = zip(
+        *(to_texts(c) if c.dtype.kind in "US" else c.tolist() for c in facts.values()), strict=True
+    )
     ids = ["-".join(f"{n}{value}" for n, value in zip(facts, row, strict=True)) for row in rows]
     if ids and len(set(ids)) == len(ids):
         return tuple(ids)

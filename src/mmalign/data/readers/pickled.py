@@ -58,9 +58,10 @@ def _open_pickle(file: Path) -> Any:
 
 
 def _read_lists(values: Mapping[str, tuple[Path, Any]], options: ReadOptions) -> Dataset:
-    for layout in (misa, meld):
-        if all(layout.recognises(value) for _, value in values.values()):
-            return layout.to_dataset(values, options)
+    if all(misa.recognises(value) for _, value in values.values()):
+        return misa.to_dataset(values, options)
+    if all(meld.recognises(value) for _, value in values.values()):
+        return meld.to_dataset(values, options)
     for file, value in values.values():
         if not (misa.recognises(value) or meld.recognises(value)):
             raise DataError(f"not a supported layout: {describe(value)}", file=file, fix=SUPPORTED)
@@ -71,11 +72,12 @@ def _read_dict(file: Path, value: dict[Any, Any], options: ReadOptions) -> Datas
     splits = by_split(value)
     if splits and all(isinstance(content, list | tuple) for content in splits.values()):
         return _read_lists({name: (file, rows) for name, rows in splits.items()}, options)
-    for layout in (mmsa, mult):
-        if splits and all(layout.recognises(content) for content in splits.values()):
-            return layout.to_dataset(splits, options)
-        if layout.recognises(value):
-            return layout.to_dataset({split_of(file.stem) or "train": value}, options)
+    if not splits:
+        splits = {split_of(file.stem) or "train": value}
+    if all(mmsa.recognises(content) for content in splits.values()):
+        return mmsa.to_dataset(splits, options)
+    if all(mult.recognises(content) for content in splits.values()):
+        return mult.to_dataset(splits, options)
     if mmsa.recognises_clip(value):
         return mmsa.clip_to_dataset(value, file.stem)
     raise DataError(f"not a supported layout: {describe(value)}", file=file, fix=SUPPORTED)

@@ -48,7 +48,7 @@ def read_file(file: Path, options: ReadOptions) -> Dataset:
         case Kind.PICKLE:
             return read_pickled(file, options)
         case Kind.NPZ:
-            return npz.read_files({None: file}, options)
+            return npz.read_files(file, options)
         case Kind.CSV:
             return meld_csv.read_files([file], options)
         case Kind.HDF5:

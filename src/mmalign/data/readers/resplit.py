@@ -1,8 +1,8 @@
 """MM-Align's `resplit/group_g/{train,dev,test}_{complete,missing}_{10,50}.pkl`.
 
-The files partition each split by which clips keep their victim. They still hold every array, and do not
-say which modality is the victim: so a group is a dataset like any other, plus masks for whatever
-pair of modalities the user chooses.
+The files partition each split by which clips keep their victim. They still hold every array, and do
+not say which modality is the victim: so a group is a dataset like any other, plus masks for
+whatever pair of modalities the user chooses.
 """
 
 import re

@@ -83,7 +83,9 @@ class Part:
         """The split of these rows; text is the first modality, as in the papers."""
         features = list(self.rows[0].features) if self.rows else []
         columns: dict[str, Sequence[Steps | None]] = {} if text is None else {"text": text.column}
-        columns |= {name: column_of([row.features.get(name) for row in self.rows]) for name in features}
+        columns |= {
+            name: column_of([row.features.get(name) for row in self.rows]) for name in features
+        }
         has_words = any(row.words is not None for row in self.rows)
         return Split(
             ids=self.ids,
@@ -175,7 +177,7 @@ def _rows_of(row: Row, vectors: WordVectors, part: Part) -> Rows:
             fix=HOW_TO_GIVE,
         )
     ids: Rows = row.word_ids.astype(np.int64)
-    if len(ids) and not (0 <= ids.min() and ids.max() < len(vectors.table)):
+    if len(ids) and not (ids.min() >= 0 and ids.max() < len(vectors.table)):
         raise DataError(
             f"a word id is outside 0..{len(vectors.table) - 1}",
             file=part.file,

@@ -15,7 +15,7 @@ SPLIT_NAMES: Mapping[str, str] = {
     "testing": "test",
 }
 
-ALL_TRAIN = "no splits are stored: every clip is in train (Dataset.split_by makes splits)"
+ALL_TRAIN = "no splits are stored: every clip is in train; mmalign.data.split_by makes splits"
 
 
 def split_of(name: str) -> str | None:

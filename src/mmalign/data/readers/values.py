@@ -1,8 +1,8 @@
 """Checked access to values of unknown origin.
 
 A pickle can nest one list in itself a hundred times in a few bytes. Such a value must not be
-printed, compared or handed to `np.asarray`, which would walk it all; so everything here looks at the type
-first and goes one level deep.
+printed, compared or handed to `np.asarray`, which would walk it all; so everything here looks at
+the type first and goes one level deep.
 """
 
 from collections.abc import Sequence

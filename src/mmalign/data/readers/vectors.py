@@ -60,8 +60,9 @@ class WordVectors:
         """One vector per step; the unknown word's vector, or zeros, where the row is -1."""
         is_unknown = rows < 0
         if not is_unknown.any():
-            return self.table[rows]
-        steps = self.table[np.where(is_unknown, max(self.unknown_row, 0), rows)]
+            exact: Steps = self.table[rows]
+            return exact
+        steps: Steps = self.table[np.where(is_unknown, max(self.unknown_row, 0), rows)]
         if self.unknown_row < 0:
             steps[is_unknown] = 0.0
         return steps
