@@ -10,6 +10,12 @@ from mmalign.data.pickles import map_file
 from mmalign.errors import DataError
 
 LOCAL_HEADER = struct.Struct("<4s22xHH")
+UNREADABLE = (
+    *(zipfile.BadZipFile, OSError, ValueError, LookupError, struct.error),
+    *(NotImplementedError, RuntimeError, OverflowError),
+)
+"""What the standard library makes of a damaged directory."""
+
 SPARE_BYTES = 1 << 26
 EXPANSION = 200
 """Real features shrink by less; a bomb shrinks a thousandfold."""
@@ -28,7 +34,7 @@ class Archive:
         self.data = map_file(file)
         try:
             self._zip = zipfile.ZipFile(file)
-        except (zipfile.BadZipFile, OSError, ValueError, LookupError, struct.error) as error:
+        except UNREADABLE as error:
             raise DataError(
                 f"not a readable zip archive ({error})",
                 file=file,

@@ -189,7 +189,7 @@ OPCODES: dict[int, Opcode] = {
         "S": _quoted_string,
         "T": lambda state: _python2_string(state, state.number(4)),
         "U": lambda state: _python2_string(state, state.number(1)),
-        "V": lambda state: state.push(state.line().decode("raw-unicode-escape")),
+        "V": lambda state: state.push(codecs.raw_unicode_escape_decode(state.line())[0]),
         "X": lambda state: _text(state, state.number(4)),
         "\x8c": lambda state: _text(state, state.number(1)),
         "\x8d": lambda state: _text(state, state.number(8)),

@@ -8,9 +8,12 @@ import numpy as np
 
 from mmalign.data.pickles.rebuild import PendingArray, PendingDtype, UnsafeError
 
-MAX_CONTAINERS = 4_000_000
-SPARE_BYTES = 1 << 20
-COPIES_PER_BYTE = 4
+SPARE_BYTES = 1 << 25
+MEMORY_PER_BYTE = 12
+"""Memory that a pickle may fill per byte of its own; data files stay below four."""
+
+SMALL_BYTES = 64
+SET_BYTES = 224
 
 Rebuilders = Mapping[tuple[str, str], Callable[..., Any]]
 
@@ -53,8 +56,7 @@ class MachineState:
         self.stack: list[Any] = []
         self.marks: list[list[Any]] = []
         self.memo: dict[int, Any] = {}
-        self.containers = 0
-        self.budget = COPIES_PER_BYTE * len(data) + SPARE_BYTES
+        self.budget = MEMORY_PER_BYTE * len(data) + SPARE_BYTES
 
     # --- reading the buffer ---------------------------------------------------------------
 
@@ -90,22 +92,13 @@ class MachineState:
         self.stack.append(value)
 
     def push_container(self, value: Any) -> None:
-        """Put a new list, dict, set or tuple on the stack, unless there are absurdly many.
-
-        A container takes one byte in the file and up to 216 in memory; this bounds the sum.
-        """
-        self.containers += 1
-        if self.containers > MAX_CONTAINERS:
-            raise UnsafeError(f"more than {MAX_CONTAINERS:,} containers")
-        self.stack.append(value)
+        """Put a new list, dict, set or tuple on the stack: one byte in the file, many here."""
+        self.stack.append(self.paid(value))
 
     def mark(self) -> None:
         """Begin a group of values."""
-        self.containers += 1
-        if self.containers > MAX_CONTAINERS:
-            raise UnsafeError(f"more than {MAX_CONTAINERS:,} groups")
         self.marks.append(self.stack)
-        self.stack = []
+        self.stack = self.paid([])
 
     def pop_mark(self) -> list[Any]:
         """The values since the last mark."""
@@ -147,25 +140,26 @@ class MachineState:
             raise UnsafeError(f"a state for {type(target).__name__}")
 
     def paid(self, value: Any) -> Any:
-        """The value, charged to a budget that grows with the file.
+        """The value, its memory charged to a budget that grows with the file.
 
-        One call copies no more than the file holds, but a few bytes can ask for the same copy
-        again and again; an honest file makes each copy once.
+        One opcode takes no more than a constant or a copy of what the file holds, but a few
+        bytes can ask for the same copy again and again.
         """
-        self.budget -= _copied_bytes(value)
+        self.budget -= _memory(value)
         if self.budget < 0:
-            raise UnsafeError("the same value to be copied over and over")
+            raise UnsafeError("far more than the file holds")
         return value
 
 
-def _copied_bytes(value: Any) -> int:
+def _memory(value: Any) -> int:
+    """Bytes that a new value takes, those of its parts not counted."""
+    if isinstance(value, list | tuple | dict):
+        return SMALL_BYTES + 8 * len(value)
     if isinstance(value, np.ndarray):
         owner: Any = value
         while isinstance(owner, np.ndarray) and owner.base is not None:
             owner = owner.base
-        return 0 if isinstance(owner, memoryview) else int(value.nbytes)
-    if isinstance(value, bytes):
-        return len(value)
-    if isinstance(value, list | tuple | set | dict):
-        return 64 + 8 * len(value)
-    return 0
+        return SMALL_BYTES + (0 if isinstance(owner, memoryview) else int(value.nbytes))
+    if isinstance(value, set | frozenset):
+        return SET_BYTES + 32 * len(value)
+    return len(value) if isinstance(value, bytes) else 0

@@ -54,5 +54,5 @@ def column_of(arrays: Sequence[Array | None]) -> Column:
 
 def to_float32(array: Array) -> Steps:
     """The array as float32, itself if it is; what float32 cannot hold becomes an infinity."""
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         return array.astype(np.float32, copy=False)

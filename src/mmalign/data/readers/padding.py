@@ -14,7 +14,8 @@ Side = Literal["front", "end", "none"]
 
 def used_steps(array: Array) -> Used:
     """Which steps of `[clips, time, dim]` hold anything but zeros; NaN and infinity count."""
-    return np.asarray(array.any(axis=2), dtype=bool)
+    with np.errstate(invalid="ignore"):  # a signalling NaN is a value as well
+        return np.asarray(array.any(axis=2), dtype=bool)
 
 
 def padding_side(used: Iterable[Used]) -> Side:
