@@ -1,22 +1,30 @@
-"""What all tests share: the real data where it is, and how much hypothesis tries."""
+"""Shared fixtures and hypothesis profiles."""
 
 import os
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("default", deadline=None, derandomize=True)
-settings.register_profile("nightly", deadline=None, max_examples=2_000)
+# torch and numpy make single examples slow now and then, so examples have no deadline.
+settings.register_profile(
+    "default",
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.register_profile(
+    "nightly", settings.get_profile("default"), derandomize=False, max_examples=2000
+)
 settings.load_profile("default")
 
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """Real data beside the checkout; absent on most machines, required where we say so."""
-    folder = Path(__file__).parents[2] / "shared" / "data"
+    """Real data beside the checkout; absent on most machines, demanded where CI says so."""
+    folder = Path(__file__).resolve().parents[2] / "shared" / "data"
     if not folder.is_dir():
         if os.environ.get("MMALIGN_REQUIRE_DATA"):
             pytest.fail(f"MMALIGN_REQUIRE_DATA is set, but there is no {folder}")
-        pytest.skip("the real data is not beside this checkout (../shared/data)")
+        pytest.skip("real data (MOSI, UTD-MHAD, MELD) is not beside this checkout")
     return folder

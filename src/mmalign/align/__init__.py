@@ -1,1 +1,29 @@
-"""Windowed optimal transport between two sequences: band plans, pure tensor maths."""
+"""Windowed optimal transport between two sequences: band plans, pure tensor maths.
+
+:func:`solve` aligns two sequences; :func:`impute` carries one sequence through a plan;
+:func:`fit_loss` compares a predicted plan with a solved one. Plans are bands
+``[batch, time, 2 * window + 1]`` whose layout :mod:`mmalign.align.band` documents; time and memory
+grow linearly with length.
+"""
+
+from mmalign.align.band import band_columns, is_inside, smallest_window, to_dense
+from mmalign.align.cost import windowed_cosine_cost
+from mmalign.align.fitting import fit_loss
+from mmalign.align.imputation import impute
+from mmalign.align.plan import BandPlan
+from mmalign.align.softmax import band_softmax, uniform_plan
+from mmalign.align.solver import solve
+
+__all__ = [
+    "BandPlan",
+    "band_columns",
+    "band_softmax",
+    "fit_loss",
+    "impute",
+    "is_inside",
+    "smallest_window",
+    "solve",
+    "to_dense",
+    "uniform_plan",
+    "windowed_cosine_cost",
+]

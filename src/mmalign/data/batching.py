@@ -53,13 +53,26 @@ def pad(
     """
     lengths = [0 if steps is None else len(steps) for steps in sequences]
     longest = max(lengths, default=0)
-    padded = np.empty((len(sequences), longest, dim), dtype=np.float32)
-    for row, steps, length in zip(padded, sequences, lengths, strict=True):
+    if min(lengths, default=0) == longest:
+        pieces = [steps for steps in sequences if steps is not None]
+    else:
+        pieces = _with_gaps_filled(sequences, lengths, np.zeros((longest, dim), np.float32))
+    # One concatenation in C: several times faster than filling row by row.
+    padded = np.concatenate(pieces) if pieces else np.zeros((0, dim), np.float32)
+    return padded.reshape(len(sequences), longest, dim), np.array(lengths, dtype=np.int64)
+
+
+def _with_gaps_filled(
+    sequences: Sequence[Steps | None], lengths: list[int], zeros: Steps
+) -> list[Steps]:
+    """The sequences in order, each followed by as many zero steps as it is too short."""
+    pieces = []
+    for steps, length in zip(sequences, lengths, strict=True):
         if steps is not None:
-            row[:length] = steps
-        if length < longest:
-            row[length:] = 0
-    return padded, np.array(lengths, dtype=np.int64)
+            pieces.append(steps)
+        if length < len(zeros):
+            pieces.append(zeros[length:])
+    return pieces
 
 
 def make_batch(split: Split, dims: Mapping[str, int], rows: Sequence[int]) -> Batch:

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float32, Float64
+from jaxtyping import Float32, Float64, Shaped
 
-Steps = Float32[np.ndarray, "time dim"]
-"""One modality of one clip."""
+Steps = Float32[np.ndarray, "_ _"]
+"""One modality of one clip, `[time, dim]`; anonymous axes, as clips differ in length."""
 
-Times = Float64[np.ndarray, "words 2"]
+Times = Float64[np.ndarray, "_ 2"]
 """Start and end of each word in seconds."""
 
 
@@ -24,8 +24,8 @@ class Clip:
     """
 
     id: str
-    label: float | int | None
-    sequences: Mapping[str, Steps | None]
+    label: float | int | str | None
+    sequences: Mapping[str, Shaped[np.ndarray, "..."] | None]
     words: Sequence[str] | None = None
     times: Times | None = None
 

@@ -7,13 +7,10 @@ from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from hashlib import blake2b
 from pathlib import Path
-from typing import Literal
 
 from mmalign.data.dataset import Dataset
 from mmalign.errors import ConfigError, DataError
 from mmalign.files import write_atomically
-
-Setting = Literal["A", "B"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +29,7 @@ class Protocol:
     visible: str
     victim: str
     survival: float
-    setting: Setting = "A"
+    setting: str = "A"
     seed: int = 0
 
     def __post_init__(self) -> None:

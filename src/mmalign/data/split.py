@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from jaxtyping import Bool, Int64
 
 from mmalign.data.clip import Clip, Steps, Times
 from mmalign.data.task import Labels, Task
@@ -44,11 +45,11 @@ class Split:
         """Names of the modalities, in order."""
         return tuple(self.sequences)
 
-    def is_present(self, modality: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def is_present(self, modality: str) -> Bool[np.ndarray, " clips"]:
         """Which clips have the modality."""
         return np.array([steps is not None for steps in self.sequences[modality]], dtype=bool)
 
-    def lengths(self, modality: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    def lengths(self, modality: str) -> Int64[np.ndarray, " clips"]:
         """Steps of each clip in the modality; 0 where it is missing."""
         column = self.sequences[modality]
         return np.array([0 if steps is None else len(steps) for steps in column], dtype=np.int64)
@@ -76,18 +77,34 @@ class Split:
 
     @staticmethod
     def from_clips(clips: Sequence[Clip], modalities: Sequence[str], task: Task) -> "Split":
-        """Columns from rows; labels are encoded by the task.
+        """Columns from rows; labels are encoded by the task, features become float32.
 
         Raises:
-            DataError: If a label does not fit the task, or only some clips have one.
+            DataError: If a label does not fit the task, only some clips have one, or a sequence is
+                no table of numbers.
         """
         return Split(
             ids=tuple(clip.id for clip in clips),
             labels=_encode_labels(clips, task),
-            sequences={m: [clip.sequences.get(m) for clip in clips] for m in modalities},
+            sequences={m: [_to_steps(clip, m) for clip in clips] for m in modalities},
             words=[c.words for c in clips] if any(c.words is not None for c in clips) else None,
             times=[c.times for c in clips] if any(c.times is not None for c in clips) else None,
         )
+
+
+def _to_steps(clip: Clip, modality: str) -> Steps | None:
+    features = clip.sequences.get(modality)
+    if features is None:
+        return None
+    try:
+        steps = np.asarray(features, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"not numbers ({error})", clip=clip.id, modality=modality) from error
+    if steps.ndim != 2:
+        raise DataError(
+            f"expected [time, dim], got {list(steps.shape)}", clip=clip.id, modality=modality
+        )
+    return steps
 
 
 def _encode_labels(clips: Sequence[Clip], task: Task) -> Labels | None:

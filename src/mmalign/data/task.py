@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float32, Int64
 
 from mmalign.errors import DataError
 
-Labels = np.ndarray[Any, np.dtype[np.float32 | np.int64]]
+Labels = Float32[np.ndarray, " _"] | Int64[np.ndarray, " _"]
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Regression:
     low: float = -math.inf
     high: float = math.inf
 
-    def encode(self, label: float | str) -> np.float32:
+    def encode(self, label: float | int | str) -> np.float32:
         """The label as it is stored.
 
         Raises:
@@ -51,7 +52,7 @@ class Classification:
         if len(self.classes) < 2 or len(set(self.classes)) != len(self.classes):
             raise DataError(f"need two or more different class names, got {list(self.classes)}")
 
-    def encode(self, label: float | str) -> np.int64:
+    def encode(self, label: float | int | str) -> np.int64:
         """The label, an index or a class name, as it is stored.
 
         Raises:

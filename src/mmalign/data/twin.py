@@ -119,8 +119,8 @@ class _Codebooks:
 
 def _unit_rows(random: np.random.Generator, rows: int, dim: int) -> Float32[np.ndarray, "rows dim"]:
     vectors = random.standard_normal((rows, dim)).astype(np.float32)
-    norms: Float32[np.ndarray, "rows 1"] = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / norms
+    unit: Float32[np.ndarray, "rows dim"] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return unit
 
 
 def _make_clip(

@@ -4,10 +4,10 @@ import base64
 import hashlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from jaxtyping import Int64
 
 from mmalign.data.dataset import SPLITS
 
@@ -15,7 +15,7 @@ FORMAT_VERSION = 1
 METADATA_KEY = b"mmalign"
 RESERVED = ("id", "label", "words", "times")
 
-Lengths = np.ndarray[Any, np.dtype[np.int64]]
+Lengths = Int64[np.ndarray, " clips"]
 
 
 def shards(path: Path, split: str) -> list[Path]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from jaxtyping import Shaped
 
 DTYPE = re.compile(r"[biufcSUO?]\d{0,6}")
 LARGEST_KEY = 1 << 60
@@ -44,13 +45,13 @@ class PendingArray:
         self.keys: list[int] = []
 
     @staticmethod
-    def build(state: Any) -> np.ndarray[Any, Any]:
+    def build(state: Any) -> Shaped[np.ndarray, "..."]:
         """The array that the state describes, a view on the file's bytes where possible."""
         shape, kind, is_fortran, raw = state[-4:]
         return array_from(raw, kind, shape, "F" if is_fortran else "C")
 
 
-def array_from(raw: Any, kind: Any, shape: Any, order: str) -> np.ndarray[Any, Any]:
+def array_from(raw: Any, kind: Any, shape: Any, order: str) -> Shaped[np.ndarray, "..."]:
     """An array of exactly the bytes (or, for dtype object, the list) given."""
     if not isinstance(kind, PendingDtype):
         raise UnsafeError("an array without a plain dtype")
@@ -72,7 +73,7 @@ def _order(order: Any) -> Any:
     return "F" if order == "F" else "C"
 
 
-def _object_array(items: Any, count: int) -> np.ndarray[Any, Any]:
+def _object_array(items: Any, count: int) -> Shaped[np.ndarray, "..."]:
     if not isinstance(items, list) or len(items) != count:
         raise ValueError(f"an object array of {count} entries needs a list of as many")
     array = np.empty(count, dtype=object)
@@ -104,7 +105,9 @@ def _scalar(kind: Any, raw: Any = None) -> Any:
     return array_from(raw, kind, (1,), "C")[0]
 
 
-def _frombuffer(raw: Any, kind: Any, shape: Any, order: Any = "C", *_: Any) -> np.ndarray[Any, Any]:
+def _frombuffer(
+    raw: Any, kind: Any, shape: Any, order: Any = "C", *_: Any
+) -> Shaped[np.ndarray, "..."]:
     return array_from(raw, kind, shape, order)
 
 

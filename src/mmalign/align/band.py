@@ -1,0 +1,107 @@
+"""Where a band plan keeps its entries: the slanted band of two sequences.
+
+A plan between a visible sequence of ``n`` steps and a victim sequence of ``m`` steps is stored
+as ``[batch, time, width]`` with ``width = 2 * window + 1``. Row ``i`` is centred on
+
+    c_i = (i + 1/2) m / n - 1/2                                               (design E13)
+
+and owns the victim steps ``j`` with ``|j - c_i| <= window``. Entry ``k`` of row ``i`` is column
+
+    j = ceil(c_i - window) + k
+
+so that for equal lengths ``j = i + k - window``. Where ``c_i`` is not an integer the row owns only
+``2 * window`` columns and its last entry is outside. Entries outside the window or either sequence
+do not exist: :func:`is_inside` is False there and every plan of this package holds exactly 0.
+All of this is integer arithmetic, so that time reversal maps a band onto itself exactly.
+"""
+
+import math
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from mmalign.align.checks import check_lengths, check_window, window_of
+
+
+def is_inside(
+    visible_lengths: Int[Tensor, " batch"],
+    victim_lengths: Int[Tensor, " batch"] | None = None,
+    *,
+    window: int,
+    time: int | None = None,
+) -> Bool[Tensor, "batch time width"]:
+    """Whether an entry lies inside the window and both sequences.
+
+    Args:
+        visible_lengths: steps of the visible sequence (rows of the plan).
+        victim_lengths: steps of the victim sequence (columns); None means equal lengths.
+        window: radius of the band.
+        time: rows of the answer, that is the padded length; None means the longest clip.
+
+    >>> is_inside(torch.tensor([3]), window=1)[0].int().tolist()
+    [[0, 1, 1], [1, 1, 1], [1, 1, 0]]
+    """
+    return band_columns(visible_lengths, victim_lengths, window=window, time=time) >= 0
+
+
+def band_columns(
+    visible_lengths: Int[Tensor, " batch"],
+    victim_lengths: Int[Tensor, " batch"] | None = None,
+    *,
+    window: int,
+    time: int | None = None,
+) -> Int[Tensor, "batch time width"]:
+    """The column of every entry, -1 where the entry is outside (design E13).
+
+    >>> band_columns(torch.tensor([2]), torch.tensor([4]), window=1)[0].tolist()
+    [[0, 1, -1], [2, 3, -1]]
+    """
+    check_window(window)
+    n = visible_lengths.long()
+    m = n if victim_lengths is None else victim_lengths.long()
+    rows = torch.arange(int(n.max()) if time is None else time, device=n.device)
+    n, m = n[:, None], m[:, None]
+    # Everything is in units of 1 / 2n, where centres and radii are integers.
+    centre = (2 * rows + 1) * m - n
+    radius = 2 * n * window
+    first = -torch.div(radius - centre, 2 * n, rounding_mode="floor")
+    last = torch.div(radius + centre, 2 * n, rounding_mode="floor").minimum(m - 1)
+    last = last.masked_fill(rows >= n, -1)
+    columns = first[..., None] + torch.arange(2 * window + 1, device=n.device)
+    return columns.masked_fill_((columns < 0) | (columns > last[..., None]), -1)
+
+
+def to_dense(
+    mass: Float[Tensor, "batch time width"],
+    *,
+    visible_lengths: Int[Tensor, " batch"] | None = None,
+    victim_lengths: Int[Tensor, " batch"] | None = None,
+) -> Float[Tensor, "batch time victim_time"]:
+    """The plan as time x time matrices, for people and tests; entries outside are 0.
+
+    >>> to_dense(torch.tensor([[[9.0, 0.7, 0.3], [0.3, 0.7, 9.0]]]))[0].tolist()
+    [[0.699999988079071, 0.30000001192092896], [0.30000001192092896, 0.699999988079071]]
+    """
+    batch, time, width = mass.shape
+    rows, columns = check_lengths(visible_lengths, victim_lengths, shape=(batch, time), like=mass)
+    place = band_columns(rows, columns, window=window_of(width), time=time)
+    # Entries outside are parked in an extra last column, which is dropped.
+    parked = int(columns.max())
+    dense = mass.new_zeros(batch, time, parked + 1)
+    return dense.scatter(2, place.masked_fill(place < 0, parked), mass)[..., :parked]
+
+
+def smallest_window(visible_length: int, victim_length: int) -> int:
+    """The smallest window for which two lengths can be aligned at all.
+
+    The monotone coupling gives row ``i`` the columns that its stretch ``[i m/n, (i+1) m/n]``
+    touches. A band whose ends move forward only is feasible exactly if it holds that coupling (two
+    crossing units of mass can always be uncrossed inside it), whose farthest entry is
+    ``(n + m - 2 gcd(n, m)) / 2n`` from its row's centre: always less than E13's ``(m/n + 1) / 2``.
+
+    >>> smallest_window(50, 50), smallest_window(10, 95)
+    (1, 5)
+    """
+    reach = visible_length + victim_length - 2 * math.gcd(visible_length, victim_length)
+    return max(1, -(-reach // (2 * visible_length)))

@@ -1,0 +1,72 @@
+"""Carrying the visible sequence through a plan: the imputed victim sequence."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from mmalign.align.band import band_columns
+from mmalign.align.checks import check_lengths, window_of
+
+
+def impute(
+    mass: Float[Tensor, "batch time width"],
+    visible: Float[Tensor, "batch time dim"],
+    *,
+    visible_lengths: Int[Tensor, " batch"] | None = None,
+    victim_lengths: Int[Tensor, " batch"] | None = None,
+    victim_time: int | None = None,
+) -> Float[Tensor, "batch victim_time dim"]:
+    """The victim's hidden sequence: each step a convex combination of visible steps.
+
+        imputed_j = sum_i mass_ij visible_i / sum_i mass_ij
+
+    Paper: Eq. eq:imp; differs: divided by the column's mass (design E7), so that a predicted plan,
+    whose columns need not sum to n/m, still gives a convex combination. A column without any mass
+    has nothing to combine: its step is 0 and passes no gradient. So are steps of padding.
+
+    Args:
+        mass: a plan, solved or predicted; what it holds outside the band is never read.
+        visible: hidden sequences of the visible modality; padding may hold anything.
+        visible_lengths: steps of each visible sequence; None means all.
+        victim_lengths: steps of each victim sequence; None means as many as visible.
+        victim_time: padded time of the answer; None means ``time`` without ``victim_lengths`` and
+            the longest of them otherwise.
+
+    Raises:
+        AlignmentError: shapes or lengths do not fit together.
+
+    >>> shift = torch.tensor([[[0.0, 0.0, 1.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]])
+    >>> impute(shift, torch.tensor([[[1.0], [2.0], [3.0]]]))[0, :, 0].tolist()
+    [0.0, 1.0, 2.5]
+    """
+    batch, time, width = mass.shape
+    rows, columns = check_lengths(
+        visible_lengths, victim_lengths, shape=(batch, time), like=mass, victim_time=victim_time
+    )
+    if victim_time is None:
+        victim_time = time if victim_lengths is None else int(columns.max())
+    place = band_columns(rows, columns, window=window_of(width), time=time)
+    return _impute_by_diagonals(mass, visible, place, rows, victim_time)
+
+
+def _impute_by_diagonals(
+    mass: Tensor, visible: Tensor, place: Tensor, rows: Tensor, victim_time: int
+) -> Tensor:
+    """Adds up one diagonal of the band after the other, on any device."""
+    batch, time, dim = visible.shape
+    is_padding = torch.arange(time, device=mass.device) >= rows[:, None]
+    visible = visible.masked_fill(is_padding[..., None], 0.0)
+    mass = mass.masked_fill(place < 0, 0.0)
+    # Entries outside are parked in an extra last step of each clip, which is dropped.
+    stride = victim_time + 1
+    first = torch.arange(batch, device=mass.device)[:, None, None] * stride
+    index = (torch.where(place < 0, victim_time, place) + first).view(-1, place.shape[2])
+    total = mass.new_zeros(batch * stride, dim)
+    column_mass = mass.new_zeros(batch * stride)
+    for k, entry in enumerate(mass.unbind(-1)):
+        total = total.index_add(0, index[:, k], (entry[..., None] * visible).view(-1, dim))
+        column_mass = column_mass.index_add(0, index[:, k], entry.reshape(-1))
+    is_empty = column_mass < torch.finfo(mass.dtype).tiny
+    imputed = total / column_mass.masked_fill(is_empty, 1.0)[:, None]
+    imputed = imputed.masked_fill(is_empty[:, None], 0.0)
+    return imputed.view(batch, stride, dim)[:, :victim_time]

@@ -1,0 +1,52 @@
+"""The `mmalign` command. Commands import what they need when they run: `--help` stays instant."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from mmalign.cli import data, demo
+from mmalign.errors import MMAlignError
+from mmalign.version import __version__
+
+app = typer.Typer(
+    name="mmalign",
+    help="Prediction from parallel sequences when a whole modality is missing.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(data.app, name="data")
+app.command()(demo.demo)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"mmalign {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Prediction from parallel sequences when a whole modality is missing."""
+
+
+def main() -> None:
+    """Run the command line; an error of ours is one line and exit code 2."""
+    try:
+        app()
+    except MMAlignError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        typer.echo("interrupted", err=True)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""Pictures of clips and of what is missing."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+
+from mmalign.data.dataset import Dataset
+from mmalign.data.split import Split
+from mmalign.data.task import Classification
+
+MISSING = "#e9e4da"
+PRESENCE = ListedColormap([MISSING, "#3b6ea5"])
+
+
+def draw_clips(dataset: Dataset, file: Path, *, split: str = "train", count: int = 4) -> None:
+    """Draw a few clips, complete and incomplete ones; a missing sequence is an empty panel."""
+    clips = dataset[split]
+    rows = _spread(clips, count)
+    figure = Figure(figsize=(3.2 * len(rows), 1.9 * len(dataset.dims) + 0.6), layout="constrained")
+    axes = figure.subplots(len(dataset.dims), len(rows), squeeze=False, sharex="col")
+    for column, row in enumerate(rows):
+        clip = clips[row]
+        for line, name in enumerate(dataset.dims):
+            _draw_sequence(axes[line][column], clip.sequences[name])
+            axes[line][0].set_ylabel(name)
+        axes[0][column].set_title(f"{clip.id}\n{_label_name(dataset, clip.label)}", fontsize=8)
+        axes[-1][column].set_xlabel("step")
+    figure.savefig(file, dpi=120)
+
+
+def _spread(split: Split, count: int) -> list[int]:
+    """Rows spread over the complete clips, then over the incomplete ones."""
+    is_complete = np.all([split.is_present(name) for name in split.modalities], axis=0)
+    groups = [
+        rows for rows in (np.flatnonzero(is_complete), np.flatnonzero(~is_complete)) if len(rows)
+    ]
+    share = count // len(groups)
+    chosen = [rows[np.linspace(0, len(rows) - 1, share).astype(int)] for rows in groups]
+    return sorted({int(row) for rows in chosen for row in rows})
+
+
+def _draw_sequence(axes: Axes, steps: np.ndarray | None) -> None:
+    if steps is None:
+        axes.set_facecolor(MISSING)
+        axes.text(0.5, 0.5, "missing", ha="center", va="center", transform=axes.transAxes)
+        axes.set_yticks([])
+        return
+    axes.plot(steps[:, :6], linewidth=1)
+    axes.tick_params(labelsize=7)
+
+
+def _label_name(dataset: Dataset, label: float | int | str | None) -> str:
+    if label is None:
+        return ""
+    if isinstance(dataset.task, Classification):
+        return dataset.task.classes[int(label)]
+    return f"label {float(label):.2f}"
+
+
+def draw_missingness(versions: Sequence[tuple[str, Dataset]], file: Path) -> None:
+    """Draw, for each version of a dataset, which clips have which modality."""
+    names = list(versions[0][1].splits)
+    figure = Figure(figsize=(9, 0.9 * len(versions) * 1.6 + 0.6), layout="constrained")
+    axes = figure.subplots(
+        len(versions),
+        len(names),
+        squeeze=False,
+        width_ratios=[len(versions[0][1][n]) for n in names],
+    )
+    for line, (title, dataset) in enumerate(versions):
+        for column, name in enumerate(names):
+            _draw_presence(axes[line][column], dataset[name])
+            axes[line][column].set_title(f"{title}: {name}", fontsize=8, loc="left")
+            if column:
+                axes[line][column].set_yticks([])
+    axes[-1][0].set_xlabel("clip")
+    figure.savefig(file, dpi=120)
+
+
+def _draw_presence(axes: Axes, split: Split) -> None:
+    presence = np.stack([split.is_present(name) for name in split.modalities])
+    axes.imshow(presence, aspect="auto", interpolation="nearest", cmap=PRESENCE, vmin=0, vmax=1)
+    axes.set_yticks(range(len(presence)), split.modalities, fontsize=8)
+    axes.tick_params(labelsize=7)

@@ -1,0 +1,112 @@
+"""A model is a backbone plus an imputer."""
+
+from typing import cast
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from mmalign.data.split import Split
+from mmalign.imputers.contract import Imputer
+from mmalign.model.backbone import Backbone
+from mmalign.model.hidden import Hidden
+from mmalign.model.pair import Pair
+
+
+class Scaler(nn.Module):
+    """Mean and scale of each feature, learned on the training clips that have the modality."""
+
+    mean: Tensor
+    scale: Tensor
+
+    def __init__(self, features: int) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(features))
+        self.register_buffer("scale", torch.ones(features))
+
+    def fit(self, split: Split, modality: str) -> None:
+        """Learn from the sequences that are there; constant features keep scale 1."""
+        present = [torch.from_numpy(s.copy()) for s in split.sequences[modality] if s is not None]
+        if not present:
+            return
+        steps = torch.cat(present).double()
+        scale = steps.std(dim=0, correction=0)
+        self.mean.copy_(steps.mean(dim=0))
+        self.scale.copy_(torch.where(scale > 1e-6, scale, 1.0))
+
+    def forward(
+        self, features: Float[Tensor, "*batch features"]
+    ) -> Float[Tensor, "*batch features"]:
+        """Features with mean 0 and scale 1 on the training split."""
+        return (features - self.mean) / self.scale
+
+
+class Model(nn.Module):
+    """Predicts from complete, missing and mixed batches; a victim that is there is used.
+
+    Args:
+        backbone: Encodes, fuses and predicts.
+        imputer: Stands in for a missing victim.
+        scalers: For the features of visible and victim.
+    """
+
+    length_ratio: Tensor
+    label_mean: Tensor
+    label_scale: Tensor
+
+    def __init__(
+        self, backbone: Backbone, imputer: Imputer, scalers: tuple[Scaler, Scaler]
+    ) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.imputer = imputer
+        self.visible_scaler, self.victim_scaler = scalers
+        # Steps of the victim per step of the visible modality: its length when it is missing.
+        self.register_buffer("length_ratio", torch.ones((), dtype=torch.float64))
+        self.register_buffer("label_mean", torch.zeros(()))
+        self.register_buffer("label_scale", torch.ones(()))
+
+    def encode_visible(self, pair: Pair) -> Hidden:
+        """Hidden sequence of the visible modality."""
+        scaled = self.visible_scaler(pair.visible)
+        return cast(Hidden, self.backbone.encode_visible(scaled, pair.visible_lengths))
+
+    def encode_victim(self, pair: Pair) -> Hidden:
+        """Hidden sequence of the victim; every clip of the pair must have it."""
+        scaled = self.victim_scaler(pair.victim)
+        return cast(Hidden, self.backbone.encode_victim(scaled, pair.victim_lengths))
+
+    def impute(self, visible: Hidden) -> Hidden:
+        """What stands in for the victim."""
+        lengths = self.victim_lengths(visible.lengths)
+        return self.backbone.imputed(self.imputer.impute(visible, lengths), lengths)
+
+    def victim_lengths(self, visible_lengths: Int[Tensor, " batch"]) -> Int[Tensor, " batch"]:
+        """How long a missing victim is taken to be."""
+        return (visible_lengths * self.length_ratio).round().long().clamp(min=1)
+
+    def forward(self, pair: Pair) -> Float[Tensor, "batch outputs"]:
+        """One prediction a clip, with the victim where it is there and its imputation elsewhere."""
+        is_complete = pair.is_complete
+        if bool(is_complete.all()):
+            return self.backbone.predict(self.encode_visible(pair), self.encode_victim(pair))
+        if not bool(is_complete.any()):
+            visible = self.encode_visible(pair)
+            return self.backbone.predict(visible, self.impute(visible))
+        answers: list[Tensor] = [self(pair.rows(c)) for c in (is_complete, ~is_complete)]
+        mixed = answers[0].new_empty(len(pair), answers[0].shape[1])
+        mixed[is_complete], mixed[~is_complete] = answers
+        return mixed
+
+    def fit_scales(self, train: Split, visible: str, victim: str) -> None:
+        """Learn feature scales, label scale and the ratio of lengths from the training split."""
+        self.visible_scaler.fit(train, visible)
+        self.victim_scaler.fit(train, victim)
+        steps, victim_steps = train.lengths(visible), train.lengths(victim)
+        is_complete = victim_steps > 0
+        if is_complete.any():
+            ratio = victim_steps[is_complete].sum() / steps[is_complete].sum()
+            self.length_ratio.fill_(float(ratio))
+        if train.labels is not None and train.labels.dtype.kind == "f":
+            self.label_mean.fill_(float(train.labels.mean()))
+            self.label_scale.fill_(float(train.labels.std()) or 1.0)

@@ -1,0 +1,86 @@
+"""Attention as plain matrix products with an explicit mask: one path, one result."""
+
+import math
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn import functional
+
+from mmalign.model.config import BackboneConfig
+from mmalign.model.dropout import dropout
+
+
+class Attention(nn.Module):
+    """Multi-head attention of queries over another sequence (paper: MATT in Eq. 1 and 2)."""
+
+    def __init__(self, dim: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.query = nn.Linear(dim, dim)
+        self.key_value = nn.Linear(dim, 2 * dim)
+        self.out = nn.Linear(dim, dim)
+
+    def forward(
+        self,
+        queries: Float[Tensor, "batch queries dim"],
+        memory: Float[Tensor, "batch memory dim"],
+        is_valid: Bool[Tensor, "batch memory"],
+    ) -> Float[Tensor, "batch queries dim"]:
+        """What each query finds in the valid positions of the memory."""
+        query = self._split(self.query(queries))
+        key, value = (self._split(part) for part in self.key_value(memory).chunk(2, dim=-1))
+        closed = torch.zeros_like(is_valid, dtype=query.dtype).masked_fill_(~is_valid, -torch.inf)
+        scale = 1 / math.sqrt(query.shape[-1])
+        scores = torch.baddbmm(
+            closed.repeat_interleave(self.heads, dim=0)[:, None], query, key.mT, alpha=scale
+        )
+        found = scores.softmax(dim=-1) @ value  # (batch * heads, queries, part)
+        batch, count, dim = queries.shape
+        found = found.view(batch, self.heads, count, -1).transpose(1, 2).reshape(batch, count, dim)
+        answer: Tensor = self.out(found)
+        return answer
+
+    def _split(
+        self, sequence: Float[Tensor, "batch time dim"]
+    ) -> Float[Tensor, "batch_heads time part"]:
+        batch, time, _ = sequence.shape
+        heads = sequence.view(batch, time, self.heads, -1).transpose(1, 2)
+        return heads.reshape(batch * self.heads, time, -1)
+
+
+class TransformerLayer(nn.Module):
+    """One layer that reads a sequence with another (or itself) as memory.
+
+    Paper: Eq. 1 to 3 (eq:1, eq:3): Z' = MATT(Q, K, V) + x; Z = FFN(Z') + LN(Z').
+    """
+
+    def __init__(self, dim: int, heads: int, dropout: float) -> None:
+        super().__init__()
+        self.attention = Attention(dim, heads)
+        self.norm = nn.LayerNorm(dim)
+        self.widen = nn.Linear(dim, 4 * dim)
+        self.narrow = nn.Linear(4 * dim, dim)
+        self.dropout = dropout
+
+    def forward(
+        self,
+        sequence: Float[Tensor, "batch time dim"],
+        memory: Float[Tensor, "batch memory dim"],
+        is_valid: Bool[Tensor, "batch memory"],
+    ) -> Float[Tensor, "batch time dim"]:
+        """The sequence after one round of attention and feed-forward."""
+        attended = self._drop(self.attention(sequence, memory, is_valid)) + sequence
+        wide = functional.relu(self.widen(attended))
+        answer: Tensor = self._drop(self.narrow(self._drop(wide))) + self.norm(attended)
+        return answer
+
+    def _drop(self, values: Tensor) -> Tensor:
+        return dropout(values, self.dropout, is_training=self.training)
+
+
+def transformer_layers(config: BackboneConfig, count: int) -> nn.ModuleList:
+    """Layers that are drawn one by one, so that no two start with the same weights."""
+    return nn.ModuleList(
+        TransformerLayer(config.dim, config.heads, config.dropout) for _ in range(count)
+    )

@@ -1,0 +1,37 @@
+"""Size of the backbone."""
+
+from dataclasses import dataclass
+
+from mmalign.errors import ConfigError
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackboneConfig:
+    """Size of the backbone.
+
+    Attributes:
+        dim: Width of all hidden vectors.
+        heads: Attention heads; they divide dim.
+        encoder_layers: Transformer layers of each encoder.
+        fusion_layers: Transformer layers of each direction of the fusion.
+        dropout: Share of activations dropped in training.
+        fusion_positions: Whether positions are added at the fusion (design E16).
+    """
+
+    dim: int = 32
+    heads: int = 4
+    encoder_layers: int = 1
+    fusion_layers: int = 1
+    dropout: float = 0.1
+    fusion_positions: bool = True
+
+    def __post_init__(self) -> None:
+        problems = []
+        if self.dim < 2 or self.heads < 1 or self.dim % max(self.heads, 1):
+            problems.append(f"heads ({self.heads}) must divide dim ({self.dim})")
+        if min(self.encoder_layers, self.fusion_layers) < 1:
+            problems.append("encoder_layers and fusion_layers must be >= 1")
+        if not 0 <= self.dropout < 1:
+            problems.append(f"dropout must be in [0, 1), got {self.dropout}")
+        if problems:
+            raise ConfigError(problems)

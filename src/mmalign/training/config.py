@@ -1,0 +1,129 @@
+"""Everything that decides a training run, but for data and protocol."""
+
+import difflib
+import tomllib
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from mmalign.errors import ConfigError
+from mmalign.model.config import BackboneConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(BackboneConfig):
+    """Method, size of the model, alignment and training (paper: "Hyperparameter Search").
+
+    The defaults are the paper's method as printed, with positions at the fusion. Every problem is
+    reported at once.
+
+    Attributes:
+        method: Who imputes; `mmalign methods` lists them.
+        window: Radius of the alignment band (the paper's W).
+        epsilon: Entropic regularisation of the solver (the paper's mu).
+        epochs: Most epochs of denoising training.
+        warm_up: Epochs on the complete split before it.
+        patience: Epochs without a better validation score before training stops.
+        batch_size: Clips a batch.
+        learning_rate: Step size for the backbone (eta_main).
+        fit_learning_rate: Step size for the imputer (eta_fit).
+        weight_decay: Decoupled weight decay of both optimisers.
+        clip_norm: Gradients are scaled down to this norm.
+        contrastive_weight: Weight of the contrastive loss between head embeddings (lambda).
+        temperature: Temperature of the contrastive losses (tau).
+        fit: Whether the imputer is fitted; off is the paper's ablation "w/o L_fit".
+        separated: Whether imputer and backbone are tuned in two loops ("w/o SI").
+        both_passes: Whether complete clips are also trained with their victim imputed (E18).
+        step_contrast_weight: Weight of the contrastive loss between steps inside the window (E18).
+        seed: Initial weights, order of batches, dropout.
+    """
+
+    method: str = "mmalign"
+    window: int = 8
+    epsilon: float = 0.1
+    epochs: int = 40
+    warm_up: int = 1
+    patience: int = 10
+    batch_size: int = 32
+    learning_rate: float = 1e-3
+    fit_learning_rate: float = 1e-3
+    weight_decay: float = 1e-4
+    clip_norm: float = 1.0
+    contrastive_weight: float = 0.1
+    temperature: float = 0.1
+    fit: bool = True
+    separated: bool = False
+    both_passes: bool = False
+    step_contrast_weight: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        problems = []
+        try:
+            super().__post_init__()
+        except ConfigError as error:
+            problems += error.problems
+        for name in ("window", "epochs", "patience", "batch_size"):
+            if getattr(self, name) < 1:
+                problems.append(f"{name} must be >= 1, got {getattr(self, name)}")
+        for name in ("epsilon", "learning_rate", "fit_learning_rate", "clip_norm", "temperature"):
+            if not getattr(self, name) > 0:
+                problems.append(f"{name} must be > 0, got {getattr(self, name)}")
+        for name in (
+            "warm_up",
+            "weight_decay",
+            "contrastive_weight",
+            "step_contrast_weight",
+            "seed",
+        ):
+            if not getattr(self, name) >= 0:
+                problems.append(f"{name} must be >= 0, got {getattr(self, name)}")
+        if problems:
+            raise ConfigError(problems)
+
+
+IMPROVED = {"both_passes": True, "step_contrast_weight": 0.1}
+"""What prototypes found to matter, on top of the paper's method (design E18)."""
+
+
+def config_from(settings: dict[str, Any]) -> Config:
+    """A config from plain settings, e.g. of a file or the command line.
+
+    Raises:
+        ConfigError: If a key is unknown (with a suggestion), has the wrong type or makes no sense.
+    """
+    types = {field.name: field.type for field in fields(Config)}
+    problems: list[str] = []
+    values: dict[str, Any] = {}
+    for name, value in settings.items():
+        if name not in types:
+            near = difflib.get_close_matches(name, types, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            problems.append(f"unknown setting {name!r}{hint}")
+        elif types[name] is float and isinstance(value, int) and not isinstance(value, bool):
+            values[name] = float(value)
+        elif type(value) is not types[name]:
+            wanted = getattr(types[name], "__name__", types[name])
+            problems.append(f"{name} must be of type {wanted}, got {value!r}")
+        else:
+            values[name] = value
+    if problems:
+        raise ConfigError(problems)
+    return Config(**values)
+
+
+def read_config(file: Path) -> dict[str, Any]:
+    """The settings in a TOML file.
+
+    Raises:
+        ConfigError: If it cannot be read.
+    """
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{file}: {error}") from error
+
+
+def config_to_json(config: Config) -> dict[str, Any]:
+    """The config as plain settings."""
+    return asdict(config)

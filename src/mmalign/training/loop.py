@@ -1,0 +1,160 @@
+"""Training from the first epoch to the last, with selection on validation data."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from mmalign.data.batching import Batches
+from mmalign.data.dataset import Dataset
+from mmalign.data.split import Split
+from mmalign.errors import DataError
+from mmalign.imputers.model import Model
+from mmalign.model.pair import Pair, to_pair
+from mmalign.training.config import Config
+from mmalign.training.denoise import DenoisingTraining, Optimizers, make_optimizers
+from mmalign.training.methods import build_model
+from mmalign.training.prediction import Predictor
+from mmalign.training.selection import Selection, selection_score
+
+Record = dict[str, Any]
+
+
+@dataclass
+class TrainingState:
+    """All that training needs to go on: what a checkpoint holds.
+
+    Attributes:
+        model: The current weights.
+        optimizers: Their state.
+        selections: The best epoch so far on each validation set.
+        history: One record an epoch; its length is the number of epochs done.
+        seconds: Time spent in training, validation included.
+    """
+
+    model: Model
+    optimizers: Optimizers
+    selections: dict[str, Selection]
+    history: list[Record] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def start_training(
+    dataset: Dataset, config: Config, *, visible: str, victim: str, validations: Mapping[str, Split]
+) -> TrainingState:
+    """A fresh state: weights from the seed, scales from the training split.
+
+    Raises:
+        DataError: If there is no training split, or no clip in it is complete.
+    """
+    train = dataset["train"]
+    if not train.is_present(victim).any():
+        raise DataError(
+            "no training clip has the victim modality",
+            modality=victim,
+            fix="Raise the survival rate: the method learns from complete clips.",
+        )
+    torch.manual_seed(config.seed)
+    model = build_model(
+        config,
+        dataset.task,
+        visible_features=dataset.dims[visible],
+        victim_features=dataset.dims[victim],
+    )
+    model.fit_scales(train, visible, victim)
+    selections = {name: Selection() for name in validations}
+    return TrainingState(model, make_optimizers(model, config), selections)
+
+
+class Training:
+    """Runs the epochs that a state still needs.
+
+    Args:
+        state: Fresh or from a checkpoint.
+        dataset: As the method sees it under the protocol.
+        config: What to do.
+        visible: The visible modality.
+        victim: The victim modality.
+        validations: Validation splits by name; the best epoch on each is kept. Training ends when
+            none of them has improved for `patience` epochs.
+        device: Where to compute.
+    """
+
+    def __init__(
+        self,
+        state: TrainingState,
+        dataset: Dataset,
+        config: Config,
+        *,
+        visible: str,
+        victim: str,
+        validations: Mapping[str, Split],
+        device: torch.device | None = None,
+    ) -> None:
+        self.state = state
+        self.config = config
+        self.validations = validations
+        self.device = device or torch.device("cpu")
+        self.predictor = Predictor(state.model, visible, victim, dataset.task)
+        self.algorithm = DenoisingTraining(state.model, state.optimizers, config)
+        train = dataset["train"]
+        is_complete = train.is_present(victim)
+        self.complete = self._batches(train.select(np.flatnonzero(is_complete)), dataset)
+        self.missing = self._batches(train.select(np.flatnonzero(~is_complete)), dataset)
+
+    def _batches(self, split: Split, dataset: Dataset) -> Batches:
+        config = self.config
+        return Batches(split, dataset.dims, batch_size=config.batch_size, seed=config.seed)
+
+    @property
+    def total_epochs(self) -> int:
+        """Warm-up and denoising epochs, if patience lasts."""
+        return self.config.warm_up + self.config.epochs
+
+    def is_finished(self) -> bool:
+        """Whether there is nothing left to do."""
+        epoch = len(self.state.history)
+        if epoch >= self.total_epochs:
+            return True
+        selections = self.state.selections.values()
+        is_warm = epoch > self.config.warm_up
+        return is_warm and all(s.is_exhausted(epoch, self.config.patience) for s in selections)
+
+    def run(self, on_epoch: Callable[[Record], None] = lambda _: None) -> None:
+        """Train to the end; `on_epoch` is called with each epoch's record."""
+        while not self.is_finished():
+            on_epoch(self.run_epoch())
+
+    def run_epoch(self) -> Record:
+        """One epoch: train, validate, keep what is best.
+
+        Raises:
+            TrainingError: If a loss is not finite.
+        """
+        started = time.perf_counter()
+        epoch = len(self.state.history) + 1
+        # Dropout is a function of seed and epoch, so that a resumed run repeats it to the bit.
+        torch.manual_seed(self.config.seed * 1_000_003 + epoch)
+        self.state.model.train()
+        complete = self._pairs(self.complete, epoch)
+        if epoch <= self.config.warm_up:
+            self.algorithm.warm_up(complete)
+        else:
+            self.algorithm.epoch(complete, self._pairs(self.missing, epoch))
+        record: Record = {"epoch": epoch, "losses": self.algorithm.mean_losses(), "valid": {}}
+        for name, split in self.validations.items():
+            metrics = self.predictor.evaluate(split)
+            record["valid"][name] = metrics
+            score = selection_score(self.predictor.task, metrics)
+            self.state.selections[name].offer(epoch, score, self.state.model.state_dict())
+        self.state.history.append(record)
+        self.state.seconds += time.perf_counter() - started
+        return record
+
+    def _pairs(self, batches: Batches, epoch: int) -> Iterator[Pair]:
+        predictor = self.predictor
+        for batch in batches.epoch(epoch):
+            yield to_pair(batch, predictor.visible, predictor.victim).to(self.device)

@@ -1,0 +1,76 @@
+"""The losses of denoising training, but for the imputer's own."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional
+
+from mmalign import align
+from mmalign.imputers.model import Model
+from mmalign.model.hidden import Hidden, is_valid
+
+STEP_NEGATIVES = 256
+
+
+def main_loss(
+    model: Model,
+    outputs: Float[Tensor, "batch outputs"],
+    labels: Float[Tensor, " batch"] | Int[Tensor, " batch"],
+) -> Float[Tensor, ""]:
+    """Squared error of scaled labels, or cross-entropy (paper: Eq. 5)."""
+    if labels.is_floating_point():
+        wanted = (labels.to(outputs.dtype) - model.label_mean) / model.label_scale
+        return functional.mse_loss(outputs[:, 0], wanted)
+    return functional.cross_entropy(outputs, labels)
+
+
+def contrastive_loss(visible: Hidden, victim: Hidden, *, temperature: float) -> Float[Tensor, ""]:
+    """Each clip's two head embeddings find each other among the batch.
+
+    Paper: Eq. 15 and 16; differs: design E10 (normalised, as in the cited SimCLR). A batch of one
+    has nobody to tell apart: the loss is 0 and trains nothing.
+    """
+    scores = _cosines(visible.head, victim.head) / temperature
+    return functional.cross_entropy(scores, torch.arange(len(scores), device=scores.device))
+
+
+def step_contrast(
+    visible: Hidden, victim: Hidden, *, window: int, temperature: float
+) -> Float[Tensor, ""]:
+    """Each visible step finds some step of its own victim window among steps of other clips.
+
+    Which step of the window it is, is left open (the sum over the window stands in the numerator),
+    so that hidden steps which belong together may find each other at any lag.
+    """
+    batch, time, _ = visible.steps.shape
+    if batch < 2:
+        return visible.steps.sum() * 0.0
+    unit_victim = functional.normalize(victim.steps, dim=-1)
+    lengths = {"source_lengths": visible.lengths, "target_lengths": victim.lengths}
+    inside = align.is_inside(visible.lengths, victim.lengths, window=window, time=time)
+    cost = align.windowed_cosine_cost(visible.steps, victim.steps, window=window, **lengths)
+    own = ((1 - cost) / temperature).masked_fill(~inside, -torch.inf)  # (batch, time, width)
+    others, owner = _negatives(unit_victim, victim.lengths)
+    scores = functional.normalize(visible.steps, dim=-1) @ others.T / temperature
+    is_own = owner == torch.arange(batch, device=owner.device)[:, None]
+    scores = scores.masked_fill(is_own[:, None, :], -torch.inf)  # (batch, time, negatives)
+    chosen = is_valid(visible.lengths, time)
+    found = own[chosen].logsumexp(dim=-1)
+    everything = torch.cat((own[chosen], scores[chosen]), dim=-1).logsumexp(dim=-1)
+    return (everything - found).mean()
+
+
+def _negatives(
+    steps: Float[Tensor, "batch time dim"], lengths: Int[Tensor, " batch"]
+) -> tuple[Float[Tensor, "negatives dim"], Int[Tensor, " negatives"]]:
+    """Victim steps spread evenly over the batch, and the clip each one belongs to."""
+    places = is_valid(lengths, steps.shape[1]).nonzero()
+    stride = max(1, len(places) // STEP_NEGATIVES)
+    rows, times = places[::stride].T
+    return steps[rows, times], rows
+
+
+def _cosines(
+    first: Float[Tensor, "batch dim"], second: Float[Tensor, "batch dim"]
+) -> Float[Tensor, "batch batch"]:
+    return functional.normalize(first, dim=-1) @ functional.normalize(second, dim=-1).T

@@ -1,0 +1,71 @@
+"""Predictions of a model on a split, and their metrics."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from mmalign.data.batching import Batches
+from mmalign.data.split import Split
+from mmalign.data.task import Classification, Labels, Task
+from mmalign.evaluation.floors import score
+from mmalign.imputers.model import Model
+from mmalign.model.pair import to_pair
+from mmalign.training.losses import main_loss
+
+EVALUATION_BATCH = 128
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """A model with the names of its modalities and its task."""
+
+    model: Model
+    visible: str
+    victim: str
+    task: Task
+
+    @torch.no_grad()
+    def outputs(self, split: Split) -> Float[Tensor, "clips outputs"]:
+        """Raw outputs of the model, one row a clip, in the split's order."""
+        self.model.eval()
+        device = self.model.label_mean.device
+        dtype = self.model.label_mean.dtype
+        # Clips of like length share a batch, which costs less; rows are put back afterwards.
+        batches = Batches(split, self.features(), batch_size=EVALUATION_BATCH)
+        order = batches.order(0)
+        answers = torch.cat(
+            [
+                self.model(to_pair(batch, self.visible, self.victim).to(device).to(dtype)).cpu()
+                for batch in batches.epoch(0)
+            ]
+        )
+        rows = torch.tensor([row for batch in order for row in batch])
+        return torch.empty_like(answers).index_copy_(0, rows, answers)
+
+    def features(self) -> dict[str, int]:
+        """Feature dims of the two modalities."""
+        return {
+            self.visible: len(self.model.visible_scaler.mean),
+            self.victim: len(self.model.victim_scaler.mean),
+        }
+
+    def to_labels(self, outputs: Float[Tensor, "clips outputs"]) -> Labels:
+        """Predictions in the terms of the labels: numbers, or indices of classes."""
+        if isinstance(self.task, Classification):
+            return outputs.argmax(dim=-1).numpy()
+        model = self.model
+        values = outputs[:, 0] * model.label_scale.cpu() + model.label_mean.cpu()
+        return values.numpy().astype(np.float32)
+
+    def evaluate(self, split: Split) -> dict[str, float]:
+        """The task's metrics over all clips of a labelled split, and the mean main loss."""
+        outputs = self.outputs(split)
+        labels = split.labels
+        if labels is None:
+            raise ValueError("the split has no labels to compare with")
+        device = self.model.label_mean.device
+        loss = main_loss(self.model, outputs.to(device), torch.from_numpy(labels).to(device))
+        return score(self.task, self.to_labels(outputs), labels) | {"loss": loss.item()}

@@ -1,0 +1,49 @@
+"""The best epoch on validation data, and when to stop looking for a better one."""
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from mmalign.data.task import Classification, Task
+
+State = dict[str, Tensor]
+
+
+@dataclass
+class Selection:
+    """Keeps the weights of the epoch that scored best on one validation set.
+
+    Attributes:
+        best_score: The score to beat; larger is better, ties go to the lower loss.
+        best_epoch: When it was reached; 0 before the first epoch.
+        best_state: The weights of that epoch.
+    """
+
+    best_score: tuple[float, float] = (-float("inf"), -float("inf"))
+    best_epoch: int = 0
+    best_state: State = field(default_factory=dict)
+
+    def offer(self, epoch: int, score: tuple[float, float], state: State) -> bool:
+        """Keep the state if the score is better; tells whether it was."""
+        if score <= self.best_score:
+            return False
+        self.best_score = score
+        self.best_epoch = epoch
+        self.best_state = {name: tensor.detach().clone() for name, tensor in state.items()}
+        return True
+
+    def is_exhausted(self, epoch: int, patience: int) -> bool:
+        """Whether the last better epoch lies further back than patience allows."""
+        return epoch - self.best_epoch >= patience
+
+
+def selection_score(task: Task, metrics: dict[str, float]) -> tuple[float, float]:
+    """What validation compares: weighted F1 or negative MAE; then the negative loss."""
+    main = metrics["weighted_f1"] if isinstance(task, Classification) else -metrics["mae"]
+    return main, -metrics["loss"]
+
+
+def same_state(first: State, second: State) -> bool:
+    """Whether two sets of weights are equal to the bit."""
+    return first.keys() == second.keys() and all(torch.equal(first[k], second[k]) for k in first)

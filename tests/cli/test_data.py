@@ -1,0 +1,204 @@
+"""`mmalign data` and `mmalign demo`, run as a stranger would."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from mmalign.data import load_dataset, write_native
+from mmalign.version import __version__
+from tests.data.datasets import assert_same_dataset, small_dataset
+
+
+def mmalign(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mmalign.cli.main", *map(str, arguments)]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=120, check=False, **options
+    )
+
+
+@pytest.fixture
+def native(tmp_path: Path) -> Path:
+    write_native(small_dataset(), tmp_path / "native")
+    return tmp_path / "native"
+
+
+def test_help_needs_neither_torch_nor_numpy():
+    code = (
+        "import sys\nsys.argv = ['mmalign', '--help']\n"
+        "from mmalign.cli.main import main\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "heavy = {'torch', 'numpy', 'pyarrow', 'matplotlib'} & set(sys.modules)\n"
+        "sys.exit(f'imported {heavy}' if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "demo" in done.stdout
+
+
+def test_version():
+    assert mmalign("--version").stdout.strip() == f"mmalign {__version__}"
+
+
+def test_inspect_shows_tables_and_json(native):
+    shown = mmalign("data", "inspect", native)
+    assert shown.returncode == 0, shown.stderr
+    for word in ("train", "text", "audio", "17%", "floor: always the training mean", "mae"):
+        assert word in shown.stdout
+    description = json.loads(mmalign("data", "inspect", native, "--json").stdout)
+    assert description["splits"]["train"]["modalities"]["audio"]["missing"] == 1
+
+
+def test_convert_keeps_everything(native, tmp_path):
+    done = mmalign("data", "convert", native, tmp_path / "copy")
+    assert done.returncode == 0, done.stderr
+    assert "train 6, valid 3, test 3 clips; text 4, audio 2 dims" in done.stdout
+    assert_same_dataset(load_dataset(native), load_dataset(tmp_path / "copy"))
+
+
+def rewrite(folder: Path, file: str, change) -> None:
+    """Change one file's table as a careless script would, metadata kept."""
+    table = pq.read_table(folder / file)
+    pq.write_table(change(table).replace_schema_metadata(table.schema.metadata), folder / file)
+
+
+def with_column(name: str, values: list, kind=None):
+    def change(table: pa.Table) -> pa.Table:
+        column = pa.array(values, kind or table.schema.field(name).type)
+        return table.set_column(table.schema.get_field_index(name), name, column)
+
+    return change
+
+
+def steps_with(value: float) -> list:
+    audio = [[[0.0, 0.0]]] * 6
+    return [*audio[:2], [[0.0, 0.0], [0.0, value]], *audio[3:]]
+
+
+def ragged_type() -> pa.DataType:
+    return pa.list_(pa.list_(pa.float32()))
+
+
+BAD = {
+    "truncated": (
+        lambda folder: (folder / "train-00000.parquet").write_bytes(
+            (folder / "train-00000.parquet").read_bytes()[:-100]
+        ),
+        ["train-00000.parquet", "not a readable Parquet file", "convert it again"],
+    ),
+    "empty split": (
+        lambda folder: rewrite(folder, "test-00000.parquet", lambda table: table.slice(0, 0)),
+        ["split test", "the split is empty"],
+    ),
+    "duplicate id": (
+        lambda folder: rewrite(
+            folder, "train-00000.parquet", with_column("id", ["a", "b", "c", "a", "e", "f"])
+        ),
+        ["split train", "clip a", "appears twice"],
+    ),
+    "length zero": (
+        lambda folder: rewrite(
+            folder, "train-00000.parquet", with_column("audio", [[], *[[[0.0, 0.0]]] * 5])
+        ),
+        ["clip train0", "modality audio", "no steps"],
+    ),
+    "dims change": (
+        lambda folder: rewrite(
+            folder,
+            "train-00000.parquet",
+            with_column("audio", [[[0.0]], *[[[0.0, 0.0]]] * 5], ragged_type()),
+        ),
+        ["train-00000.parquet", "modality audio", "different dims"],
+    ),
+    "nan": (
+        lambda folder: rewrite(
+            folder, "train-00000.parquet", with_column("audio", steps_with(float("nan")))
+        ),
+        ["clip train2", "modality audio", "step 1", "feature 1", "--non-finite zero"],
+    ),
+    "infinity": (
+        lambda folder: rewrite(
+            folder, "train-00000.parquet", with_column("audio", steps_with(float("-inf")))
+        ),
+        ["clip train2", "modality audio", "step 1", "feature 1", "--non-finite zero"],
+    ),
+    "label out of range": (
+        lambda folder: rewrite(
+            folder, "train-00000.parquet", with_column("label", [0, 0, 0, 7, 0, 0])
+        ),
+        ["split train", "clip train3", "label 7.0 is outside -3..3"],
+    ),
+    "no id": (
+        lambda folder: rewrite(
+            folder, "train-00000.parquet", lambda table: table.drop_columns(["id"])
+        ),
+        ["train-00000.parquet", "no column 'id'"],
+    ),
+    "no splits": (
+        lambda folder: [file.unlink() for file in folder.iterdir()],
+        ["a directory without splits", "train-00000.parquet"],
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", BAD)
+def test_bad_input_gets_one_clear_error_and_no_output(fault, native, tmp_path):
+    spoil, words = BAD[fault]
+    spoil(native)
+    done = mmalign("data", "convert", native, tmp_path / "out")
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    for word in words:
+        assert word in done.stderr
+    assert "native" in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["native"]
+
+
+def test_a_path_that_does_not_exist():
+    done = mmalign("data", "inspect", "nowhere")
+    assert done.returncode == 2
+    assert done.stderr == "error: file nowhere: there is no such file or directory\n"
+
+
+@pytest.mark.parametrize(("policy", "verb"), [("zero", "set to zero"), ("clip", "clipped")])
+def test_non_finite_values_are_cleaned_and_counted(policy, verb, native, tmp_path):
+    BAD["infinity"][0](native)
+    shown = mmalign("data", "inspect", native)
+    assert shown.returncode == 0, shown.stderr
+    assert "1 non-finite values" in " ".join(shown.stdout.split())
+    done = mmalign("data", "convert", native, tmp_path / "out", "--non-finite", policy)
+    assert f"1 non-finite values of audio {verb}" in done.stdout
+    dataset = load_dataset(tmp_path / "out")
+    assert all(
+        np.isfinite(steps).all()
+        for split in dataset.splits.values()
+        for steps in split.sequences["audio"]
+        if steps is not None
+    )
+    assert any(verb in note for note in dataset.notes)
+
+
+def test_an_existing_output_is_refused(native):
+    done = mmalign("data", "convert", native, native)
+    assert done.returncode == 2
+    assert "exists already" in done.stderr
+
+
+def test_unknown_policy_is_a_usage_error(native, tmp_path):
+    assert (
+        mmalign("data", "convert", native, tmp_path / "o", "--non-finite", "hope").returncode == 2
+    )
+
+
+def test_demo_draws_pictures(tmp_path):
+    done = mmalign("demo", "--out", tmp_path / "demo", env=os.environ | {"COLUMNS": "100"})
+    assert done.returncode == 0, done.stderr
+    for name in ("clips.png", "missingness.png"):
+        assert (tmp_path / "demo" / name).read_bytes()[:4] == b"\x89PNG"

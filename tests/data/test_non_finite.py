@@ -1,0 +1,74 @@
+"""NaN and infinity are located, refused, or cleaned and counted."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mmalign.data.non_finite import apply_policy, find_non_finite
+from mmalign.errors import DataError
+from tests.data.datasets import datasets, small_dataset
+
+BAD = st.sampled_from([np.nan, np.inf, -np.inf])
+
+
+def poison(dataset, split, row, modality, step, feature, value):
+    part = dataset[split]
+    column = list(part.sequences[modality])
+    column[row] = column[row].copy()
+    column[row][step, feature] = value
+    poisoned = replace(part, sequences={**part.sequences, modality: column})
+    return replace(dataset, splits={**dataset.splits, split: poisoned}, is_finite=False)
+
+
+@given(datasets(), st.data())
+def test_one_bad_value_is_located_exactly(dataset, data):
+    split = data.draw(st.sampled_from(sorted(dataset.splits)))
+    row = data.draw(st.integers(0, len(dataset[split]) - 1))
+    clip = dataset[split][row]
+    modality = data.draw(st.sampled_from([m for m in dataset.dims if not clip.is_missing(m)]))
+    step = data.draw(st.integers(0, len(clip.sequences[modality]) - 1))
+    feature = data.draw(st.integers(0, dataset.dims[modality] - 1))
+    bad = poison(dataset, split, row, modality, step, feature, data.draw(BAD))
+    (found,) = find_non_finite(bad)
+    assert (found.split, found.modality, found.values, found.clips) == (split, modality, 1, 1)
+    assert (found.first_clip, found.first_step, found.first_feature) == (clip.id, step, feature)
+    with pytest.raises(DataError) as caught:
+        apply_policy(bad, "reject")
+    places = caught.value
+    assert (places.clip, places.modality, places.step, places.feature) == (
+        clip.id,
+        modality,
+        step,
+        feature,
+    )
+
+
+@pytest.mark.parametrize("policy", ["zero", "clip"])
+def test_cleaning_changes_bad_values_only_and_counts_them(policy):
+    dataset = small_dataset()
+    bad = poison(dataset, "train", 0, "text", 1, 2, np.nan)
+    bad = poison(bad, "test", 2, "text", 0, 0, np.inf)
+    clean = apply_policy(bad, policy)
+    assert clean.is_finite
+    assert find_non_finite(clean) == []
+    assert any("2 non-finite values of text" in note for note in clean.notes)
+    assert clean["train"].sequences["text"][0][1, 2] == 0
+    expected = dataset["test"].sequences["text"][2].copy()
+    train = np.concatenate([s for s in dataset["train"].sequences["text"] if s is not None])
+    expected[0, 0] = 0 if policy == "zero" else train[:, 0].max()
+    assert np.array_equal(clean["test"].sequences["text"][2], expected)
+
+
+def test_clip_replaces_minus_infinity_by_the_smallest_training_value():
+    dataset = small_dataset()
+    clean = apply_policy(poison(dataset, "valid", 0, "text", 0, 3, -np.inf), "clip")
+    train = np.concatenate(dataset["train"].sequences["text"])
+    assert clean["valid"].sequences["text"][0][0, 3] == train[:, 3].min()
+
+
+def test_finite_data_is_untouched():
+    dataset = small_dataset()
+    assert apply_policy(dataset, "zero").splits == dataset.splits

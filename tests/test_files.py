@@ -1,0 +1,60 @@
+"""Files are replaced whole or not at all."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mmalign.errors import MMAlignError
+from mmalign.files import new_directory, write_atomically
+
+
+def test_the_new_bytes_replace_the_old(tmp_path: Path):
+    file = tmp_path / "a.json"
+    write_atomically(file, b"old")
+    write_atomically(file, b"new")
+    assert file.read_bytes() == b"new"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_a_failure_keeps_the_old_bytes_and_no_draft(tmp_path: Path, monkeypatch, step):
+    file = tmp_path / "a.json"
+    write_atomically(file, b"old")
+
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(*((os, "fsync") if step == "fsync" else (Path, "replace")), fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_atomically(file, b"new")
+    monkeypatch.undo()
+    assert file.read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_a_directory_appears_when_it_is_complete(tmp_path: Path):
+    with new_directory(tmp_path / "out") as draft:
+        (draft / "a").write_text("a")
+        assert not (tmp_path / "out").exists()
+    assert (tmp_path / "out" / "a").read_text() == "a"
+
+
+def test_a_directory_that_fails_vanishes(tmp_path: Path):
+    def write_and_fail() -> None:
+        with new_directory(tmp_path / "out") as draft:
+            (draft / "a").write_text("a")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        write_and_fail()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_existing_directory_is_kept_unless_empty(tmp_path: Path):
+    (tmp_path / "empty").mkdir()
+    with new_directory(tmp_path / "empty") as draft:
+        (draft / "a").write_text("a")
+    assert (tmp_path / "empty" / "a").exists()
+    with pytest.raises(MMAlignError, match="exists already"), new_directory(tmp_path / "empty"):
+        pass
