@@ -7,6 +7,7 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ EMOTIONS = ["neutral", "joy", "anger"]
 class Python2Pickler(pickle._Pickler):
     """Writes text and bytes as Python 2's `str`, which is both."""
 
-    dispatch = dict(pickle._Pickler.dispatch)
+    dispatch: ClassVar = dict(pickle._Pickler.dispatch)
 
     def save_raw(self, content: bytes) -> None:
         size = len(content)
@@ -163,15 +164,15 @@ def write_meld(folder: Path) -> Path:
 
 
 def write_meld_csv(folder: Path) -> Path:
-    header = "Sr No.,Utterance,Speaker,Emotion,Sentiment,Dialogue_ID,Utterance_ID,Season,Episode,StartTime,EndTime"
+    header = "Sr No.,Utterance,Speaker,Emotion,Sentiment,Dialogue_ID,Utterance_ID,Season,Episode"
     for split in ("train", "dev", "test"):
         lines = [header]
         for number in range(4):
             emotion = EMOTIONS[number % 3]
             sentiment = "positive" if emotion == "joy" else "negative"
-            lines.append(
-                f'{number},"A good movie, isn\u2019t it?",Ross,{emotion},{sentiment},{number // 2},{number % 2},1,2,"00:00:01,059","00:00:02,731"'
-            )
+            text = '"A good movie, isn\u2019t it?"'
+            place = f"{number // 2},{number % 2},1,2"
+            lines.append(f"{number},{text},Ross,{emotion},{sentiment},{place}")
         (folder / f"{split}_sent_emo.csv").write_text("\n".join(lines), encoding="utf-8")
     rows = [
         " ".join([word, *(f"{x:.4f}" for x in vector)])

@@ -95,8 +95,7 @@ def attempt(path: Path, folder: Path) -> str:
             return f"no place: {error}"
         if "unexpected content" not in error.problem:
             return "refused"
-        place = traceback.extract_tb(error.__cause__.__traceback__)[-1]
-        print(f"unforeseen: {error} at {place}", file=sys.stderr)
+        print(f"unforeseen: {error}", file=sys.stderr)
         return "unforeseen"
     return "read"
 

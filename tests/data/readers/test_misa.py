@@ -120,7 +120,7 @@ def test_integer_labels_are_classes(tmp_path, samples):
 def test_a_label_out_of_range_is_located(tmp_path, samples):
     rows = samples.misa_rows("train")
     rows[2][1][0, 0] = 99
-    with pytest.raises(DataError, match="outside -3..3") as caught:
+    with pytest.raises(DataError, match=r"outside -3\.\.3") as caught:
         load_dataset(write(tmp_path / "train.pkl", rows))
     assert (caught.value.split, caught.value.clip) == ("train", rows[2][2])
 

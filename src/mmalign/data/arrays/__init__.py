@@ -5,6 +5,6 @@ source and trusts the sizes it finds there.
 """
 
 from mmalign.data.arrays.archive import Archive
-from mmalign.data.arrays.npy import parse_npy, read_npy, read_npz
+from mmalign.data.arrays.npy import Array, parse_npy, read_npy, read_npz
 
-__all__ = ["Archive", "parse_npy", "read_npy", "read_npz"]
+__all__ = ["Archive", "Array", "parse_npy", "read_npy", "read_npz"]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Shaped
 
 from mmalign.data.arrays.archive import Archive
 from mmalign.data.pickles import map_file
@@ -15,9 +16,10 @@ MAGIC = b"\x93NUMPY"
 MAX_HEADER_BYTES = 10_000
 DESCRIPTION = re.compile(r"'descr'\s*:\s*'([<>|=]?)([a-zA-Z?])(\d{0,6})'")
 ORDER = re.compile(r"'fortran_order'\s*:\s*(True|False)")
-SHAPE = re.compile(r"'shape'\s*:\s*\(([0-9L,\s]*)\)")
+SHAPE = re.compile(r"'shape'\s*:\s*\(((?:\d{1,18}L?(?:,\s*)?)*)\)")
 
-Array = np.ndarray[Any, np.dtype[Any]]
+Array = Shaped[np.ndarray, "..."]
+"""An array of any shape and type."""
 
 
 def read_npy(file: Path) -> Array:

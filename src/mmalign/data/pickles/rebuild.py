@@ -120,7 +120,7 @@ def _encode(text: Any, encoding: Any = "utf-8") -> bytes:
     return text.encode(encoding)
 
 
-def _to_bytearray(content: Any = b"", encoding: Any = "latin-1") -> bytes:
+def _to_bytes(content: Any = b"", encoding: Any = "latin-1") -> bytes:
     return _encode(content, encoding) if isinstance(content, str) else bytes(to_bytes(content))
 
 
@@ -173,7 +173,8 @@ for _core in ("numpy.core", "numpy._core"):
     REBUILDERS[_core + ".multiarray", "scalar"] = _scalar
     REBUILDERS[_core + ".numeric", "_frombuffer"] = _frombuffer
 for _builtins in ("builtins", "__builtin__"):
-    REBUILDERS[_builtins, "bytearray"] = _to_bytearray
+    REBUILDERS[_builtins, "bytes"] = _to_bytes
+    REBUILDERS[_builtins, "bytearray"] = _to_bytes
     REBUILDERS[_builtins, "list"] = _list
     REBUILDERS[_builtins, "tuple"] = _tuple
     REBUILDERS[_builtins, "dict"] = _dict

@@ -1,13 +1,12 @@
 """Feature columns that are made clip by clip, so that a file larger than memory can be read."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 
+from mmalign.data.arrays import Array
 from mmalign.data.clip import Steps
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Column(Sequence[Steps | None]):

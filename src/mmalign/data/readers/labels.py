@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from jaxtyping import Shaped
 
 from mmalign.data.task import Classification, Labels, Regression, Task
 from mmalign.errors import DataError
@@ -14,7 +15,7 @@ EMOTION = Regression(0.0, 3.0)
 MOSEI_COLUMNS = ("sentiment", "happy", "sad", "anger", "surprise", "disgust", "fear")
 MAX_CLASSES = 10_000
 
-Numbers = np.ndarray[Any, np.dtype[Any]]
+Numbers = Shaped[np.ndarray, " _"]
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from mmalign.data.arrays import Array
 from mmalign.data.dataset import Dataset
 from mmalign.data.readers.labels import encode_labels, infer_task
 from mmalign.data.readers.options import ReadOptions
-from mmalign.data.readers.rows import Array, Part, Row, common_part_dim, find_texts
+from mmalign.data.readers.rows import Part, Row, common_part_dim, find_texts
 from mmalign.data.readers.values import describe, is_text, to_array, to_numbers, to_text
 from mmalign.errors import DataError
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from mmalign.data.arrays import read_npz
+from mmalign.data.arrays import Array, read_npz
 from mmalign.data.clip import Times
 from mmalign.data.dataset import Dataset
 from mmalign.data.readers.labels import choose_column, encode_labels, infer_task
 from mmalign.data.readers.options import ReadOptions
-from mmalign.data.readers.rows import Array, Part, Row, common_part_dim, find_texts
+from mmalign.data.readers.rows import Part, Row, common_part_dim, find_texts
 from mmalign.data.readers.values import describe, is_text, to_array, to_numbers, to_text, to_texts
 from mmalign.data.task import Labels, Task
 from mmalign.errors import DataError

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mmalign.data.arrays import Array
 from mmalign.data.dataset import Dataset
 from mmalign.data.readers.labels import SENTIMENT, choose_name, encode_labels, infer_task
 from mmalign.data.readers.mult import strip_padding
@@ -22,7 +23,7 @@ from mmalign.data.readers.padded import (
     feature_arrays,
     sentences,
 )
-from mmalign.data.readers.padding import Array, Bounds, bounds_from_lengths, used_steps
+from mmalign.data.readers.padding import Bounds, bounds_from_lengths, used_steps
 from mmalign.data.readers.values import to_array, to_numbers, to_text, to_texts
 from mmalign.data.task import Classification, Labels, Task
 from mmalign.errors import DataError

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mmalign.data.arrays import Array
 from mmalign.data.dataset import Dataset
 from mmalign.data.readers.labels import (
     ChosenColumn,
@@ -25,7 +26,6 @@ from mmalign.data.readers.padded import (
     feature_arrays,
 )
 from mmalign.data.readers.padding import (
-    Array,
     Bounds,
     Used,
     bounds_of,

@@ -7,7 +7,6 @@ modality is missing.
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +23,7 @@ from mmalign.data.readers.values import to_array
 from mmalign.data.split import Split
 from mmalign.data.task import Regression
 from mmalign.errors import DataError
+from mmalign.progress import track
 
 Records = list[dict[str, str]]
 
@@ -46,17 +46,19 @@ def read_folder(path: Path, options: ReadOptions) -> Dataset:
     names = [n for n in records[0] if n not in ("id", "split")]
     key = _label_key(names, options.label)
     values = None if key is None else _values([record[key] for record in records])
-    ids = [record["id"] for record in records]
     task = Regression() if values is None else infer_task(values)
-    whole = Split(
-        ids=tuple(ids),
-        labels=None if values is None else encode_labels(values, task, ids),
-        sequences={m.name: _column(m, ids) for m in _modalities(path)},
-    )
-    dims = {m.name: _dim(m, ids) for m in _modalities(path)}
-    used = {name: dim for name, dim in dims.items() if dim}
-    splits, notes = _by_split(whole.only(list(used)), records, file)
-    return Dataset(task, used, splits, notes)
+    ids = [record["id"] for record in records]
+    dims = {folder.name: _common_dim(folder, ids) for folder in _modalities(path)}
+    used = {name: dim for name, dim in dims.items() if dim is not None}
+    splits = {}
+    for name, rows in _rows_by_split(records, file).items():
+        members = [ids[row] for row in rows]
+        splits[name] = Split(
+            ids=tuple(members),
+            labels=None if values is None else encode_labels(_picked(values, rows), task, members),
+            sequences={modality: _column(path / modality, members) for modality in used},
+        )
+    return Dataset(task, used, splits, () if "split" in records[0] else (ALL_TRAIN,))
 
 
 def _labels_file(path: Path) -> Path | None:
@@ -112,6 +114,10 @@ def _values(texts: list[str]) -> list[str] | Numbers:
     return texts
 
 
+def _picked(values: list[str] | Numbers, rows: list[int]) -> list[str] | Numbers:
+    return values[rows] if isinstance(values, np.ndarray) else [values[row] for row in rows]
+
+
 def _column(folder: Path, ids: list[str]) -> Column:
     def make(index: int) -> Steps | None:
         file = folder / f"{ids[index]}.npy"
@@ -128,36 +134,28 @@ def _column(folder: Path, ids: list[str]) -> Column:
     return Column(len(ids), make)
 
 
-def _dim(folder: Path, ids: list[str]) -> int | None:
-    """Dim of the first array; all others are checked against it with the rest of the dataset."""
-    return next((int(s.shape[1]) for s in _column(folder, ids) if s is not None), None)
+def _common_dim(folder: Path, ids: list[str]) -> int | None:
+    """The dim that all arrays of a modality share; opens each of them once."""
+    column = track(_column(folder, ids), f"opening {folder.name}", total=len(ids))
+    dim: int | None = None
+    for clip_id, steps in zip(ids, column, strict=True):
+        if steps is not None and dim not in (None, steps.shape[1]):
+            file = folder / f"{clip_id}.npy"
+            problem = f"dim is {steps.shape[1]}, in the clips before {dim}"
+            raise DataError(problem, file=file, clip=clip_id, modality=folder.name)
+        dim = dim if steps is None else int(steps.shape[1])
+    return dim
 
 
-def _by_split(
-    whole: Split, records: Records, file: Path
-) -> tuple[Mapping[str, Split], tuple[str, ...]]:
-    if "split" not in records[0]:
-        return {"train": whole}, (ALL_TRAIN,)
-    rows: dict[str, list[int]] = {}
+def _rows_by_split(records: Records, file: Path) -> dict[str, list[int]]:
+    rows: dict[str, list[int]] = {"train": [], "valid": [], "test": []}
     for number, record in enumerate(records):
-        name = SPLIT_NAMES.get(record["split"].strip().lower())
+        name = SPLIT_NAMES.get(record.get("split", "train").strip().lower())
         if name is None:
             raise DataError(
                 f"line {number + 2}: unknown split {record['split'][:40]!r}",
                 file=file,
                 fix="Expected train, valid or test.",
             )
-        rows.setdefault(name, []).append(number)
-    order = [name for name in ("train", "valid", "test") if name in rows]
-    return {name: _picked(whole, rows[name]) for name in order}, ()
-
-
-def _picked(whole: Split, rows: list[int]) -> Split:
-    """Like `Split.select`, but arrays stay unopened."""
-    columns = {name: _rows_of(column, rows) for name, column in whole.sequences.items()}
-    labels = None if whole.labels is None else whole.labels[rows]
-    return Split(ids=tuple(whole.ids[row] for row in rows), labels=labels, sequences=columns)
-
-
-def _rows_of(column: Sequence[Steps | None], rows: list[int]) -> Column:
-    return Column(len(rows), lambda index: column[rows[index]])
+        rows[name].append(number)
+    return {name: members for name, members in rows.items() if members}

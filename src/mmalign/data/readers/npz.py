@@ -8,11 +8,10 @@ splits, or further facts about the clips.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from mmalign.data.arrays import read_npz
+from mmalign.data.arrays import Array, read_npz
 from mmalign.data.clip import Steps
 from mmalign.data.dataset import Dataset
 from mmalign.data.readers.columns import Column, to_float32
@@ -36,8 +35,6 @@ FACTS = (
     *("fold", "group", "index"),
 )
 """Names of arrays that tell clips apart and are nobody's label, in the singular."""
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from mmalign.data.arrays import Array
 from mmalign.data.clip import Steps
 from mmalign.data.readers.columns import Column, to_float32
-from mmalign.data.readers.padding import Array, Bounds
+from mmalign.data.readers.padding import Bounds
 from mmalign.data.readers.values import describe, is_text, to_text, to_texts
 from mmalign.data.split import Split
 from mmalign.data.task import Labels

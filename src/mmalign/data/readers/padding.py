@@ -1,14 +1,15 @@
 """Where the clips of a padded array begin and end when no lengths are stored."""
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Int64
 
-Array = np.ndarray[Any, np.dtype[Any]]
-Used = Bool[np.ndarray, "clips time"]
-Bounds = Int64[np.ndarray, "clips 2"]
+from mmalign.data.arrays import Array
+
+Used = Bool[np.ndarray, "_ _"]
+Bounds = Int64[np.ndarray, "_ 2"]
 Side = Literal["front", "end", "none"]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mmalign.data.dataset import Dataset
-from mmalign.data.missingness import Masks, Protocol, Setting
+from mmalign.data.missingness import Masks, Protocol
 from mmalign.data.pickles import read_pickle
 from mmalign.data.readers import misa
 from mmalign.data.readers.options import ReadOptions
@@ -62,7 +62,7 @@ def read_group(path: Path, options: ReadOptions) -> Dataset:
 
 
 def read_masks(
-    path: Path, *, visible: str, victim: str, survival: float, setting: Setting = "A"
+    path: Path, *, visible: str, victim: str, survival: float, setting: str = "A"
 ) -> Masks:
     """The masks of a group, for the pair of modalities that the user chooses.
 

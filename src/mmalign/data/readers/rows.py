@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mmalign.data.arrays import Array
 from mmalign.data.clip import Steps, Times
 from mmalign.data.readers.columns import Column, column_of
 from mmalign.data.readers.options import ReadOptions
@@ -22,8 +23,6 @@ from mmalign.data.readers.vectors import (
 from mmalign.data.split import Split
 from mmalign.data.task import Labels
 from mmalign.errors import DataError
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 SPARE_BYTES = 1 << 26
 REFERENCES = 4

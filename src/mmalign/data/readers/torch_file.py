@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mmalign.data.arrays import Archive
+from mmalign.data.arrays import Archive, Array
 from mmalign.data.pickles import REBUILDERS, Global, PickleMachine, map_file
 from mmalign.errors import DataError
 
@@ -41,7 +41,7 @@ class Tensor:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
 
-    def array(self) -> np.ndarray[Any, np.dtype[Any]]:
+    def array(self) -> Array:
         """The numbers, as a view on the file.
 
         Raises:

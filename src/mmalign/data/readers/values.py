@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from mmalign.data.arrays import Array
 from mmalign.data.pickles import Python2Text
 from mmalign.errors import DataError
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def describe(value: Any) -> str:

@@ -28,8 +28,9 @@ HOW_TO_GIVE = (
     "embedding_and_mapping.pt, glove*.txt, or an npz with the vectors and their words."
 )
 
-Table = Float32[np.ndarray, "rows dim"]
-Rows = Int64[np.ndarray, " time"]
+Table = Float32[np.ndarray, "_ _"]
+Rows = Int64[np.ndarray, " _"]
+"""Rows of a table, one per step; anonymous axes, as clips differ in length."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from jaxtyping import Float32, Float64, Int64
 EPSILON_SECONDS = 1e-6
 """Intervals that touch do not overlap; the SDK uses the same tolerance."""
 
-Intervals = Float64[np.ndarray, "rows 2"]
+Intervals = Float64[np.ndarray, "_ 2"]
 
 
 def overlapping(intervals: Intervals, start: float, end: float) -> Int64[np.ndarray, " found"]:

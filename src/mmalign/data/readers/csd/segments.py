@@ -89,4 +89,5 @@ def _has_steps(folder: Folder, segment: Segment) -> bool:
 def _rows(sequence: ComputationalSequence, segment: Segment) -> Int64[np.ndarray, " rows"]:
     rows = sequence.rows_of(segment.entry)
     found = overlapping(sequence.intervals[rows], segment.start, segment.end)
-    return np.add(found, rows.start)
+    shifted: Int64[np.ndarray, " rows"] = np.add(found, rows.start)
+    return shifted

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32, Float64
+from jaxtyping import Float32
 
 from mmalign.data.pickles import map_file
 from mmalign.data.readers.csd import worker
+from mmalign.data.readers.csd.alignment import Intervals
 from mmalign.errors import DataError
 
 MEMORY_BYTES = 2 << 30
@@ -22,8 +23,6 @@ SPARE_BYTES = 1 << 28
 EXPANSION = 200
 SECONDS = 120
 BYTES_PER_SECOND = 1 << 21
-
-Intervals = Float64[np.ndarray, "rows 2"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class ComputationalSequence:
 class FeatureSequence(ComputationalSequence):
     """Rows of numbers."""
 
-    features: Float32[np.ndarray, "rows dim"]
+    features: Float32[np.ndarray, "_ _"]
 
     @property
     def dim(self) -> int:
