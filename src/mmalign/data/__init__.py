@@ -8,6 +8,7 @@ from mmalign.data.missingness import Masks, Protocol
 from mmalign.data.native import write_native
 from mmalign.data.smartwatch import smartwatch
 from mmalign.data.split import Split
+from mmalign.data.splitting import random_split, split_by
 from mmalign.data.task import Classification, Regression, Task
 from mmalign.data.twin import Twin, TwinConfig, synthetic_twin
 
@@ -27,7 +28,9 @@ __all__ = [
     "batches",
     "load_dataset",
     "open_dataset",
+    "random_split",
     "smartwatch",
+    "split_by",
     "synthetic_twin",
     "write_native",
 ]

@@ -8,8 +8,17 @@ the bytes that are really there before anything is allocated, so the memory that
 bounded by the size of the file.
 """
 
-from mmalign.data.pickles.files import read_npy_object, read_pickle
-from mmalign.data.pickles.machine import Global, PickleMachine
+from mmalign.data.pickles.files import map_file, read_npy_object, read_pickle
+from mmalign.data.pickles.machine import PickleMachine
 from mmalign.data.pickles.rebuild import REBUILDERS
+from mmalign.data.pickles.state import Global, Python2Text
 
-__all__ = ["REBUILDERS", "Global", "PickleMachine", "read_npy_object", "read_pickle"]
+__all__ = [
+    "REBUILDERS",
+    "Global",
+    "PickleMachine",
+    "Python2Text",
+    "map_file",
+    "read_npy_object",
+    "read_pickle",
+]

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from mmalign.data.pickles.machine import PickleMachine
+from mmalign.data.pickles.machine import MEGABYTE, PickleMachine
 from mmalign.errors import DataError
+from mmalign.progress import track
 
 NPY_MAGIC = b"\x93NUMPY"
 
@@ -18,8 +19,8 @@ def map_file(file: Path) -> memoryview:
     Raises:
         DataError: If it cannot be opened, is no regular file or has no bytes.
     """
-    if not file.is_file():
-        reason = "there is no such file" if not file.exists() else "not a regular file"
+    if not file.is_file():  # asked before opening: to open a FIFO would wait for its writer
+        reason = "not a regular file" if file.exists() else "there is no such file"
         raise DataError(reason, file=file)
     try:
         with file.open("rb") as stream:
@@ -35,8 +36,13 @@ def read_pickle(file: Path) -> Any:
     Raises:
         DataError: If it is no pickle, is damaged, or holds anything but data.
     """
+    data = map_file(file)
+    machine = PickleMachine(data)
     try:
-        return PickleMachine(map_file(file)).run()
+        total = len(data) // MEGABYTE
+        for _ in track(machine.megabytes(), f"reading {file.name} (MB)", total=total):
+            pass
+        return machine.value()
     except DataError as error:
         raise error.located(file=file) from None
 

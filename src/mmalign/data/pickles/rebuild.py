@@ -56,8 +56,8 @@ def array_from(raw: Any, kind: Any, shape: Any, order: str) -> Shaped[np.ndarray
     if not isinstance(kind, PendingDtype):
         raise UnsafeError("an array without a plain dtype")
     shape = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
-    if not all(isinstance(size, int) and 0 <= size < 1 << 48 for size in shape) or len(shape) > 32:
-        raise ValueError(f"no array has shape {shape}")
+    if len(shape) > 32 or not all(isinstance(n, int) and 0 <= n < 1 << 48 for n in shape):
+        raise ValueError("no array has such a shape")
     count = math.prod(shape)
     if kind.dtype.hasobject:
         return _object_array(raw, count).reshape(shape, order=_order(order))
@@ -112,12 +112,15 @@ def _frombuffer(
 
 
 def _encode(text: Any, encoding: Any = "utf-8") -> bytes:
-    if encoding not in ("latin1", "latin-1", "ascii", "utf-8") or not isinstance(text, str):
-        raise UnsafeError(f"encoding {encoding!r}")
+    # Never format a value of unknown type: nested tuples in a few bytes print as terabytes.
+    if not isinstance(text, str) or not isinstance(encoding, str):
+        raise UnsafeError(f"an encoding of {type(text).__name__}")
+    if encoding not in ("latin1", "latin-1", "ascii", "utf-8"):
+        raise UnsafeError(f"encoding {encoding[:40]!r}")
     return text.encode(encoding)
 
 
-def _to_bytearray(content: Any = b"", encoding: Any = "latin-1") -> bytes:
+def _to_bytes(content: Any = b"", encoding: Any = "latin-1") -> bytes:
     return _encode(content, encoding) if isinstance(content, str) else bytes(to_bytes(content))
 
 
@@ -128,8 +131,6 @@ def check_key(key: Any) -> Any:
     """
     if isinstance(key, str | bytes) or (isinstance(key, int) and abs(key) < LARGEST_KEY):
         return key
-    if isinstance(key, memoryview):
-        return bytes(key)
     raise ValueError(f"a dict key of type {type(key).__name__}")
 
 
@@ -172,7 +173,8 @@ for _core in ("numpy.core", "numpy._core"):
     REBUILDERS[_core + ".multiarray", "scalar"] = _scalar
     REBUILDERS[_core + ".numeric", "_frombuffer"] = _frombuffer
 for _builtins in ("builtins", "__builtin__"):
-    REBUILDERS[_builtins, "bytearray"] = _to_bytearray
+    REBUILDERS[_builtins, "bytes"] = _to_bytes
+    REBUILDERS[_builtins, "bytearray"] = _to_bytes
     REBUILDERS[_builtins, "list"] = _list
     REBUILDERS[_builtins, "tuple"] = _tuple
     REBUILDERS[_builtins, "dict"] = _dict

@@ -1,0 +1,31 @@
+"""`mmalign data verify`: what a file is, and what is off about it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+MARKS = {"good": "ok  ", "note": "note", "off": "OFF "}
+
+
+def verify(
+    path: Annotated[Path, typer.Argument(help="File or directory of any supported format.")],
+    label: Annotated[
+        str | None, typer.Option(help="Which label, where a file has several.")
+    ] = None,
+    vectors: Annotated[
+        Path | None, typer.Option(help="Word vectors, where only words are.")
+    ] = None,
+) -> None:
+    """Compare a dataset with the published ones: hashes, counts, folds, page checksums.
+
+    Exits with 1 if something is off.
+    """
+    from mmalign.data.known import verify as check
+    from mmalign.data.readers import ReadOptions
+
+    findings = check(path, ReadOptions(label=label, vectors=vectors))
+    for finding in findings:
+        typer.echo(f"{MARKS[finding.verdict]}  {finding.text}")
+    if any(finding.verdict == "off" for finding in findings):
+        raise typer.Exit(1)

@@ -1,0 +1,118 @@
+"""Zip archives of arrays (`.npz`, torch's `.pt`): checked sizes, checked sums, no unpacking."""
+
+import struct
+import zipfile
+import zlib
+from pathlib import Path
+from types import TracebackType
+
+from mmalign.data.pickles import map_file
+from mmalign.errors import DataError
+
+LOCAL_HEADER = struct.Struct("<4s22xHH")
+UNREADABLE = (
+    *(zipfile.BadZipFile, OSError, ValueError, LookupError, struct.error),
+    *(NotImplementedError, RuntimeError, OverflowError),
+)
+"""What the standard library makes of a damaged directory."""
+
+SPARE_BYTES = 1 << 26
+EXPANSION = 200
+"""Real features shrink by less; a bomb shrinks a thousandfold."""
+
+
+class Archive:
+    """A zip file whose entries are read into memory, or stay views where they are not packed.
+
+    Raises:
+        DataError: If it is no zip file, or its entries would fill far more memory than it has
+            bytes.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.data = map_file(file)
+        try:
+            self._zip = zipfile.ZipFile(file)
+        except UNREADABLE as error:
+            raise DataError(
+                f"not a readable zip archive ({error})",
+                file=file,
+                fix="The file may be truncated; copy it again.",
+            ) from error
+        self._entries = {entry.filename: entry for entry in self._zip.infolist()}
+        self._refuse_bombs()
+
+    def __enter__(self) -> "Archive":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._zip.close()
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the entries, in the order of the archive."""
+        return list(self._entries)
+
+    def read(self, name: str) -> memoryview:
+        """The bytes of an entry, checked against its size and its sum.
+
+        Raises:
+            DataError: If there is no such entry, or it is damaged.
+        """
+        entry = self._entries.get(name)
+        if entry is None:
+            raise DataError(f"there is no entry {name!r} in the archive", file=self.file)
+        packed = self._packed(entry)
+        content = memoryview(_unpacked(packed, entry, self.file))
+        if len(content) != entry.file_size or zlib.crc32(content) != entry.CRC:
+            raise DataError(
+                f"entry {name!r} does not have the bytes that were stored",
+                file=self.file,
+                fix="The file is damaged; copy it again.",
+            )
+        return content
+
+    def _refuse_bombs(self) -> None:
+        total = sum(entry.file_size for entry in self._entries.values())
+        if total > EXPANSION * len(self.data) + SPARE_BYTES:
+            raise DataError(
+                f"an archive of {len(self.data):,} bytes that unpacks to {total:,}",
+                file=self.file,
+                fix="That looks like a bomb. If it is yours, store it without compression.",
+            )
+
+    def _packed(self, entry: zipfile.ZipInfo) -> memoryview:
+        start = entry.header_offset
+        try:
+            magic, name, extra = LOCAL_HEADER.unpack(self.data[start : start + 30])
+        except struct.error as error:
+            raise DataError("an entry lies outside the archive", file=self.file) from error
+        first = start + 30 + name + extra
+        packed = self.data[first : first + entry.compress_size]
+        if magic != b"PK\x03\x04" or len(packed) != entry.compress_size:
+            raise DataError(f"entry {entry.filename!r} is damaged", file=self.file)
+        return packed
+
+
+def _unpacked(packed: memoryview, entry: zipfile.ZipInfo, file: Path) -> bytes | memoryview:
+    if entry.flag_bits & 1:
+        raise DataError(f"entry {entry.filename!r} is encrypted", file=file)
+    if entry.compress_type == zipfile.ZIP_STORED:
+        return packed
+    if entry.compress_type != zipfile.ZIP_DEFLATED:
+        raise DataError(
+            f"entry {entry.filename!r} is packed by an unusual method",
+            file=file,
+            fix="Write it with numpy.savez or numpy.savez_compressed.",
+        )
+    try:
+        # One byte more than announced is enough to see that the announcement is wrong.
+        return zlib.decompressobj(-15).decompress(packed, entry.file_size + 1)
+    except (zlib.error, MemoryError, OverflowError) as error:
+        raise DataError(f"entry {entry.filename!r} is damaged ({error})", file=file) from error

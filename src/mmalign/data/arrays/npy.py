@@ -1,0 +1,100 @@
+"""The `.npy` format: a header in text, then the bytes of one array."""
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Shaped
+
+from mmalign.data.arrays.archive import Archive
+from mmalign.data.pickles import map_file
+from mmalign.errors import DataError
+
+MAGIC = b"\x93NUMPY"
+MAX_HEADER_BYTES = 10_000
+DESCRIPTION = re.compile(r"'descr'\s*:\s*'([<>|=]?)([a-zA-Z?])(\d{0,6})'")
+ORDER = re.compile(r"'fortran_order'\s*:\s*(True|False)")
+SHAPE = re.compile(r"'shape'\s*:\s*\(((?:\d{1,18}L?(?:,\s*)?)*)\)")
+
+Array = Shaped[np.ndarray, "..."]
+"""An array of any shape and type."""
+
+
+def read_npy(file: Path) -> Array:
+    """The array in an `.npy` file, as a view on the mapped file.
+
+    Raises:
+        DataError: If it is no such file, is damaged, or holds Python objects.
+    """
+    try:
+        return parse_npy(map_file(file))
+    except DataError as error:
+        raise error.located(file=file) from None
+
+
+def read_npz(file: Path) -> dict[str, Array]:
+    """All arrays of an `.npz` file by name.
+
+    Raises:
+        DataError: If it is no such file, is damaged, or holds Python objects.
+    """
+    with Archive(file) as archive:
+        arrays = {}
+        for name in archive.names:
+            if not name.endswith(".npy"):
+                continue
+            key = name.removesuffix(".npy")
+            try:
+                arrays[key] = parse_npy(archive.read(name))
+            except DataError as error:
+                error.problem = f"array {key!r}: {error.problem}"
+                raise error.located(file=file) from None
+        return arrays
+
+
+def parse_npy(data: memoryview) -> Array:
+    """The array that these bytes describe, as a view on them.
+
+    Raises:
+        DataError: If they are no `.npy` file, do not fit their header, or hold Python objects.
+    """
+    if bytes(data[:6]) != MAGIC or len(data) < 12:
+        raise DataError("not an .npy array")
+    size = 2 if data[6] == 1 else 4
+    start = 8 + size + int.from_bytes(data[8 : 8 + size], "little")
+    if data[6] not in (1, 2, 3) or start > min(len(data), MAX_HEADER_BYTES):
+        raise DataError("not a readable .npy header")
+    header = str(data[8 + size : start], "latin-1")
+    dtype, order, shape = _described(header)
+    expected = math.prod(shape) * dtype.itemsize
+    if expected != len(data) - start:
+        raise DataError(
+            f"an array of shape {list(shape)} needs {expected} bytes, got {len(data) - start}",
+            fix="The file may be truncated; copy it again.",
+        )
+    if dtype.itemsize == 0 or expected == 0:
+        return np.zeros([min(n, 1 << 40) for n in shape], dtype) if expected == 0 else np.empty(0)
+    return np.frombuffer(data[start:], dtype).reshape(shape, order="F" if order else "C")
+
+
+def _described(header: str) -> tuple[np.dtype[Any], bool, tuple[int, ...]]:
+    description, order = DESCRIPTION.search(header), ORDER.search(header)
+    shape = SHAPE.search(header)
+    if not (description and order and shape):
+        raise DataError("not a readable .npy header", fix="Only plain arrays are read.")
+    if description[2] == "O":
+        raise DataError(
+            "the array holds Python objects",
+            fix="Save numbers: one flat array over all clips, and one array of lengths.",
+        )
+    if description[2] not in "biufSU?":
+        raise DataError(f"no array of numbers or text (type {description[2]!r})")
+    sizes = tuple(int(n.strip().rstrip("L")) for n in shape[1].split(",") if n.strip())
+    if len(sizes) > 32 or any(n >= 1 << 48 for n in sizes):
+        raise DataError("no array has such a shape")
+    try:
+        return np.dtype("".join(description.groups())), order[1] == "True", sizes
+    except TypeError as error:
+        raise DataError(f"unknown type {description[0]}") from error

@@ -1,0 +1,165 @@
+"""What a pickle machine works on: a buffer, a stack, a memo, and a table of allowed names."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mmalign.data.pickles.rebuild import PendingArray, PendingDtype, UnsafeError
+
+SPARE_BYTES = 1 << 25
+MEMORY_PER_BYTE = 12
+"""Memory that a pickle may fill per byte of its own; data files stay below four."""
+
+SMALL_BYTES = 64
+SET_BYTES = 224
+
+Rebuilders = Mapping[tuple[str, str], Callable[..., Any]]
+
+
+@dataclass(frozen=True)
+class Global:
+    """A name in the pickle; it is never looked up in Python."""
+
+    module: str
+    name: str
+
+
+class Python2Text(str):
+    """A byte string of Python 2 as Latin-1: text, or the raw bytes of an array."""
+
+    __slots__ = ()
+
+
+class MachineState:
+    """Buffer, stack and memo of one running pickle.
+
+    Args:
+        data: The buffer; the pickle begins at `start`.
+        start: Position of the first opcode.
+        rebuilders: What each allowed (module, name) does with its arguments.
+        persistent: Value of a persistent id (how torch files refer to storages).
+    """
+
+    def __init__(
+        self,
+        data: memoryview,
+        start: int,
+        rebuilders: Rebuilders,
+        persistent: Callable[[Any], Any] | None,
+    ) -> None:
+        self.data = data
+        self.position = start
+        self.rebuilders = rebuilders
+        self.persistent = persistent
+        self.stack: list[Any] = []
+        self.marks: list[list[Any]] = []
+        self.memo: dict[int, Any] = {}
+        self.budget = MEMORY_PER_BYTE * len(data) + SPARE_BYTES
+
+    # --- reading the buffer ---------------------------------------------------------------
+
+    def take(self, size: int) -> memoryview:
+        """The next bytes; fails before it allocates where there are not as many."""
+        start, stop = self.position, self.position + size
+        if size < 0 or stop > len(self.data):
+            raise ValueError(f"{size} bytes announced, {len(self.data) - start} left")
+        self.position = stop
+        return self.data[start:stop]
+
+    def number(self, size: int) -> int:
+        """The next unsigned little-endian integer."""
+        return int.from_bytes(self.take(size), "little")
+
+    def line(self) -> bytes:
+        """The bytes up to the next newline."""
+        start = self.position
+        while True:
+            block = bytes(self.data[self.position : self.position + 4096])
+            found = block.find(b"\n")
+            if found >= 0:
+                self.position += found + 1
+                return bytes(self.data[start : self.position - 1])
+            if not block:
+                raise ValueError("a line does not end")
+            self.position += len(block)
+
+    # --- stack and memo -------------------------------------------------------------------
+
+    def push(self, value: Any) -> None:
+        """Put a value on the stack."""
+        self.stack.append(value)
+
+    def push_container(self, value: Any) -> None:
+        """Put a new list, dict, set or tuple on the stack: one byte in the file, many here."""
+        self.stack.append(self.paid(value))
+
+    def mark(self) -> None:
+        """Begin a group of values."""
+        self.marks.append(self.stack)
+        self.stack = self.paid([])
+
+    def pop_mark(self) -> list[Any]:
+        """The values since the last mark."""
+        values = self.stack
+        self.stack = self.marks.pop()
+        return values
+
+    def put(self, key: int) -> None:
+        """Remember the top of the stack."""
+        value = self.stack[-1]
+        if isinstance(value, PendingArray):
+            value.keys.append(key)
+        self.memo[key] = value
+
+    # --- names ----------------------------------------------------------------------------
+
+    def call(self, function: Any, arguments: Any) -> Any:
+        """What the table says about this name; names that are not in it are refused."""
+        if not isinstance(function, Global):
+            raise UnsafeError(f"a call of {type(function).__name__}")
+        rebuild = self.rebuilders.get((function.module, function.name))
+        if rebuild is None:
+            raise UnsafeError(f"{function.module}.{function.name}"[:200])
+        if not isinstance(arguments, tuple):
+            raise UnsafeError("a call without a tuple of arguments")
+        return self.paid(rebuild(*arguments))
+
+    def build(self) -> None:
+        """Give the object on the stack its state."""
+        state = self.stack.pop()
+        target = self.stack[-1]
+        if isinstance(target, PendingArray):
+            array = self.stack[-1] = self.paid(PendingArray.build(state))
+            for key in target.keys:
+                self.memo[key] = array
+        elif isinstance(target, PendingDtype):
+            target.build(state)
+        elif not (isinstance(target, dict) and not state):
+            raise UnsafeError(f"a state for {type(target).__name__}")
+
+    def paid(self, value: Any) -> Any:
+        """The value, its memory charged to a budget that grows with the file.
+
+        One opcode takes no more than a constant or a copy of what the file holds, but a few
+        bytes can ask for the same copy again and again.
+        """
+        self.budget -= _memory(value)
+        if self.budget < 0:
+            raise UnsafeError("far more than the file holds")
+        return value
+
+
+def _memory(value: Any) -> int:
+    """Bytes that a new value takes, those of its parts not counted."""
+    if isinstance(value, list | tuple | dict):
+        return SMALL_BYTES + 8 * len(value)
+    if isinstance(value, np.ndarray):
+        owner: Any = value
+        while isinstance(owner, np.ndarray) and owner.base is not None:
+            owner = owner.base
+        return SMALL_BYTES + (0 if isinstance(owner, memoryview) else int(value.nbytes))
+    if isinstance(value, set | frozenset):
+        return SET_BYTES + 32 * len(value)
+    return len(value) if isinstance(value, bytes) else 0

@@ -1,0 +1,87 @@
+"""What kind of file it is, told by its content; and what it is when it is not data at all."""
+
+import re
+from enum import Enum, auto
+from pathlib import Path
+
+from mmalign.data.arrays import Archive
+from mmalign.data.pickles import map_file
+from mmalign.data.readers.torch_file import is_legacy_torch
+from mmalign.errors import DataError
+
+
+class Kind(Enum):
+    """Containers that a reader can open."""
+
+    PICKLE = auto()
+    NPZ = auto()
+    NPY = auto()
+    TORCH = auto()
+    HDF5 = auto()
+    CSV = auto()
+
+
+STARTS: tuple[tuple[bytes, Kind], ...] = (
+    (b"\x93NUMPY", Kind.NPY),
+    (b"\x89HDF\r\n\x1a\n", Kind.HDF5),
+)
+
+COPY_AGAIN = "Download the file itself, and check its size."
+
+NEAR_MISSES: tuple[tuple[re.Pattern[bytes], str, str], ...] = (
+    (
+        re.compile(rb"version https://git-lfs\.github\.com/spec/"),
+        "this is a Git LFS pointer, not the data",
+        "Run `git lfs pull` in its repository, or download the file itself.",
+    ),
+    (
+        re.compile(rb"\s*<(!doctype|html|head|\?xml)", re.IGNORECASE),
+        "this is a web page, not the data (a shared drive answers so when it wants a confirmation)",
+        COPY_AGAIN,
+    ),
+    (
+        re.compile(rb"\x1f\x8b|BZh|\xfd7zXZ|7z\xbc\xaf|Rar!|\x28\xb5\x2f\xfd"),
+        "this is a packed archive",
+        "Unpack it first.",
+    ),
+    (re.compile(rb"PAR1"), "this is one Parquet file", "Give the directory it lies in."),
+    (re.compile(rb"MATLAB"), "this is a MATLAB file", "Save its arrays with numpy.savez."),
+    (re.compile(rb"\s*[{\[]\s*[\"{\[\d]"), "this is a JSON file", "Save its arrays as npz."),
+)
+
+
+def kind_of(file: Path) -> Kind:
+    """The kind of container.
+
+    Raises:
+        DataError: If it is no regular file, is empty, or is something else than data.
+    """
+    data = map_file(file)
+    start = bytes(data[:512])
+    for pattern, problem, fix in NEAR_MISSES:
+        if pattern.match(start):
+            raise DataError(problem, file=file, fix=fix)
+    if start[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
+        return _kind_of_zip(file)
+    for magic, kind in STARTS:
+        if start.startswith(magic):
+            return kind
+    if is_legacy_torch(data):
+        return Kind.TORCH
+    return Kind.CSV if _is_csv(start) else Kind.PICKLE
+
+
+def _kind_of_zip(file: Path) -> Kind:
+    with Archive(file) as archive:
+        names = archive.names
+    if any(name.endswith("/data.pkl") for name in names):
+        return Kind.TORCH
+    if any(name.endswith(".npy") for name in names) and not any("/" in name for name in names):
+        return Kind.NPZ
+    raise DataError("this is a zip archive that was not unpacked", file=file, fix="Unpack it.")
+
+
+def _is_csv(start: bytes) -> bool:
+    """Whether the first line is a header of column names."""
+    line = start.removeprefix(b"\xef\xbb\xbf").splitlines()[0] if start.strip() else b""
+    return b"," in line and re.fullmatch(rb'[\w .,"\'()/#-]+', line) is not None

@@ -1,0 +1,87 @@
+"""MELD's `{train,dev,test}_sent_emo.csv`: text and labels of every utterance."""
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from mmalign.data.dataset import SPLITS, Dataset
+from mmalign.data.pickles import map_file
+from mmalign.data.readers.labels import choose_name, encode_labels, infer_task
+from mmalign.data.readers.options import ReadOptions
+from mmalign.data.readers.rows import Part, Row, find_texts
+from mmalign.data.readers.splits import split_of
+from mmalign.data.readers.vectors import HOW_TO_GIVE
+from mmalign.data.split import Split
+from mmalign.errors import DataError
+
+COLUMNS = ("Utterance", "Dialogue_ID", "Utterance_ID", "Emotion", "Sentiment")
+LABELS = ("Emotion", "Sentiment")
+QUOTES = str.maketrans({"\u2019": "'", "\u2018": "'", "\x92": "'", "\x91": "'"})
+WORD = re.compile(r"\w+(?=n't)|n't|'(?:s|re|ve|ll|d|m)\b|\w+|[^\w\s]", re.IGNORECASE)
+"""Words as GloVe counts them: "didn't" is "did" and "n't"."""
+
+
+def recognises(file: Path) -> bool:
+    """Whether the header is MELD's."""
+    with file.open("rb") as stream:
+        header = stream.readline(4096).decode("utf-8", "replace")
+    return all(column in header for column in COLUMNS)
+
+
+def read_files(files: Sequence[Path], options: ReadOptions) -> Dataset:
+    """Read one CSV per split.
+
+    Raises:
+        DataError: If a file is not MELD's, or there are no word vectors: text is all it has.
+    """
+    label = choose_name(LABELS, options.label or LABELS[0])
+    parts: dict[str, Part] = {}
+    for file in sorted(files, key=_order):
+        split = split_of(file.stem) or "train"
+        if not recognises(file):
+            raise DataError(
+                "a CSV without the columns of MELD",
+                file=file,
+                fix="For your own data, see docs/own-data.md.",
+            )
+        parts[split] = Part(file, _rows(file, split, label))
+    clips = ", ".join(f"{name} {len(part.rows)}" for name, part in parts.items())
+    texts = find_texts(parts, files[0].parent, options)
+    if texts.dim is None:
+        raise DataError(
+            f"MELD's CSV files ({clips}) hold words only, which need vectors", fix=HOW_TO_GIVE
+        )
+    task = infer_task([row.label for part in parts.values() for row in part.rows])
+    splits: dict[str, Split] = {}
+    for name, part in parts.items():
+        labels = encode_labels([row.label for row in part.rows], task, part.ids)
+        splits[name] = part.split(labels, texts.by_split[name], None)
+    others = ", ".join(name.lower() for name in LABELS if name != label)
+    note = f"label: took {label.lower()}; choose {others} with --label"
+    return Dataset(task, {"text": texts.dim}, splits, (note, *texts.notes))
+
+
+def _order(file: Path) -> int:
+    return SPLITS.index(split_of(file.stem) or "train")
+
+
+def _rows(file: Path, split: str, label: str) -> list[Row]:
+    raw = bytes(map_file(file))
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = raw.decode("cp1252", "replace")
+    rows = []
+    try:
+        for number, record in enumerate(csv.DictReader(io.StringIO(text))):
+            if any(record.get(column) is None for column in COLUMNS):
+                raise DataError(f"line {number + 2} has too few columns", file=file)
+            # Dialogues are counted anew in every split.
+            clip_id = f"{split}_dia{record['Dialogue_ID']}_utt{record['Utterance_ID']}"
+            words = WORD.findall(record["Utterance"].translate(QUOTES))
+            rows.append(Row(clip_id, record[label], words or ["<unk>"], None, {}))
+    except csv.Error as error:
+        raise DataError(f"not a readable CSV file ({error})", file=file) from error
+    return rows

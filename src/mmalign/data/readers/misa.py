@@ -1,0 +1,174 @@
+"""MISA, BBFN and MM-Align: `train.pkl`, `dev.pkl`, `test.pkl` of word-aligned clips.
+
+Each file is a list of `((word ids, visual, acoustic, words), label, id)`. Variants: six items, the
+last two being lengths of visual and acoustic; three items, words as text (MAG-BERT); one dict of
+all splits.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mmalign.data.arrays import Array, read_npz
+from mmalign.data.clip import Times
+from mmalign.data.dataset import Dataset
+from mmalign.data.readers.labels import choose_column, encode_labels, infer_task
+from mmalign.data.readers.options import ReadOptions
+from mmalign.data.readers.rows import Part, Row, common_part_dim, find_texts
+from mmalign.data.readers.values import describe, is_text, to_array, to_numbers, to_text, to_texts
+from mmalign.data.task import Labels, Task
+from mmalign.errors import DataError
+
+LAYOUT = "((word ids, visual, acoustic, words), label, id)"
+
+
+def recognises(value: Any) -> bool:
+    """Whether the value is a list of such clips, as far as its first item tells."""
+    if not isinstance(value, list | tuple) or not value:
+        return False
+    clip = value[0]
+    is_triple = isinstance(clip, list | tuple) and len(clip) == 3
+    return is_triple and isinstance(clip[0], list | tuple) and len(clip[0]) in (3, 4, 6)
+
+
+def to_dataset(
+    values: Mapping[str, tuple[Path, Any]], options: ReadOptions, folder: Path | None = None
+) -> Dataset:
+    """The dataset of one or more splits.
+
+    Args:
+        values: For each split, its file and what was in it.
+        options: Which label, which vectors.
+        folder: Where word vectors are looked for; by default beside the first file.
+
+    Raises:
+        DataError: If a clip is not laid out as this format lays out clips.
+    """
+    parts, notes = {}, []
+    for name, (file, value) in values.items():
+        try:
+            rows = to_rows(value, file)
+            parts[name] = Part(file, [row for row in rows if _has_steps(row)])
+        except DataError as error:
+            raise error.located(split=name) from None
+        dropped = [row.id for row in rows if not _has_steps(row)]
+        if dropped:
+            notes.append(f"{name}: left out {len(dropped)} clips without steps ({dropped[0]}, …)")
+    texts = find_texts(parts, folder or next(iter(parts.values())).file.parent, options)
+    labels, task, label_notes = _labels(parts, options.label)
+    dims = {"text": texts.dim, **{m: common_part_dim(parts, m) for m in ("visual", "acoustic")}}
+    known = {name: dim for name, dim in dims.items() if dim is not None}
+    splits = {
+        name: part.split(labels[name], texts.by_split.get(name), _times(part)).only(list(known))
+        for name, part in parts.items()
+    }
+    return Dataset(task, known, splits, (*label_notes, *texts.notes, *notes))
+
+
+def to_rows(value: Any, file: Path) -> list[Row]:
+    """The clips of one file.
+
+    Raises:
+        DataError: If a clip is not laid out as this format lays out clips.
+    """
+    try:
+        return [_to_row(item, number) for number, item in enumerate(value)]
+    except DataError as error:
+        raise error.located(file=file) from None
+
+
+def _to_row(item: Any, number: int) -> Row:
+    place = f"number {number}"
+    if not isinstance(item, list | tuple) or len(item) != 3:
+        raise DataError(f"expected {LAYOUT}, got {describe(item)}", clip=place)
+    content, label, identity = item
+    try:
+        place = to_text(identity)
+        if not isinstance(content, list | tuple) or len(content) not in (3, 4, 6):
+            raise DataError(f"expected {LAYOUT}, got {describe(content)} first")
+        words, visual, acoustic = content[:3]
+        has_ids = isinstance(words, np.ndarray) and words.dtype.kind in "iu"
+        texts = content[3] if len(content) > 3 else None if has_ids else words
+        lengths = [_length(value) for value in content[4:6]] or [None, None]
+        return Row(
+            id=place,
+            label=to_numbers(label),
+            words=None if texts is None else to_texts(texts),
+            word_ids=to_array(words, dims=1) if has_ids else _maybe_ids(words),
+            features={
+                "visual": _steps(visual, lengths[0]),
+                "acoustic": _steps(acoustic, lengths[1]),
+            },
+        )
+    except DataError as error:
+        raise error.located(clip=place) from None
+
+
+def _length(value: Any) -> int | None:
+    numbers = to_numbers(value)
+    if len(numbers) != 1 or not 0 <= numbers[0] < 1 << 48:
+        raise DataError(f"expected a length, got {describe(value)}")
+    return int(numbers[0])
+
+
+def _maybe_ids(words: Any) -> Array | None:
+    """Word ids that were stored as a list; None where the words are text."""
+    if isinstance(words, list | tuple) and words and is_text(words[0]):
+        return None
+    return to_numbers(words) if isinstance(words, list | tuple) else None
+
+
+def _steps(value: Any, length: int | None) -> Array | None:
+    array = to_array(value, dims=2)[:length]
+    return array if len(array) else None
+
+
+def _has_steps(row: Row) -> bool:
+    return row.word_count > 0 or any(array is not None for array in row.features.values())
+
+
+def _labels(
+    parts: Mapping[str, Part], wanted: str | None
+) -> tuple[dict[str, Labels], Task, tuple[str, ...]]:
+    """Labels of each split in the wanted column; integers are classes (as in UR-FUNNY)."""
+    columns = {len(row.label) for part in parts.values() for row in part.rows}
+    if len(columns) != 1:
+        raise DataError(f"clips have different numbers of labels: {sorted(columns)[:5]}")
+    chosen = choose_column(columns.pop(), wanted)
+    values = {
+        name: np.array([row.label[chosen.index] for row in part.rows])
+        for name, part in parts.items()
+    }
+    every = np.concatenate(list(values.values()))
+    task = infer_task(every) if every.dtype.kind in "iub" else chosen.task
+    labels = {}
+    for name, part in parts.items():
+        try:
+            labels[name] = encode_labels(values[name], task, part.ids)
+        except DataError as error:
+            raise error.located(file=part.file, split=name) from None
+    return labels, task, chosen.notes
+
+
+def _times(part: Part) -> list[Times | None] | None:
+    """Start and end of each word, from `*_word_times.npz` beside the file."""
+    file = part.file.with_name(f"{part.file.stem}_word_times.npz")
+    if not file.is_file():
+        return None
+    arrays = read_npz(file)
+    times, lengths = arrays.get("times"), arrays.get("length")
+    words = [row.word_count for row in part.rows]
+    if (
+        times is None
+        or lengths is None
+        or lengths.tolist() != words
+        or times.shape != (sum(words), 2)
+    ):
+        raise DataError(
+            f"does not hold the times of the words in {part.file.name}",
+            file=file,
+            fix="Expected `times` [words, 2] and `length` [clips]; remove the file to go without.",
+        )
+    return list(np.split(times.astype(np.float64), np.cumsum(words)[:-1]))

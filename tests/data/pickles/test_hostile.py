@@ -1,0 +1,36 @@
+"""Hostile pickles and archives execute nothing: proven by an audit hook, not by inspection."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def answer(tmp_path_factory):
+    script = Path(__file__).with_name("hostile.py")
+    folder = tmp_path_factory.mktemp("hostile")
+    done = subprocess.run(
+        [sys.executable, str(script), str(folder)], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+def test_more_than_200_hostile_files_cause_no_audit_event(answer):
+    assert answer["files"] >= 200
+    assert answer["hook_works"]
+    assert answer["events"] == []
+    assert not answer["marker"]
+
+
+def test_every_hostile_file_is_refused_with_our_exception_and_its_name(answer):
+    assert answer["not_refused"] == {}
+    assert answer["vectors_failed"] == {}
+
+
+def test_bombs_do_not_grow_the_process_and_it_still_reads(answer):
+    assert answer["rss_rise_mb"] < 100
+    assert answer["honest"] == "read"

@@ -1,0 +1,34 @@
+"""Random damage to every format: read, or refused with our exception; no hang, no crash."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def fuzz(mutants: int, seed: int, *formats: str) -> dict:
+    script = Path(__file__).with_name("fuzz.py")
+    done = subprocess.run(
+        [sys.executable, str(script), str(mutants), str(seed), *formats],
+        capture_output=True,
+        text=True,
+        timeout=60 + mutants,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_every_mutant_is_read_or_refused():
+    outcome = fuzz(1_500, 0)
+    assert outcome["mutants"] >= 1_500
+    assert outcome["refused"] > 500
+    assert outcome["read"] > 200  # damage that hits nothing but a feature
+    assert outcome.get("unforeseen", 0) == 0
+
+
+@pytest.mark.nightly
+def test_ten_thousand_mutants_are_read_or_refused():
+    outcome = fuzz(10_000, 1)
+    assert outcome["refused"] + outcome["read"] + outcome.get("unforeseen", 0) == 10_000
