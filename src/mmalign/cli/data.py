@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from mmalign.cli.options import NonFinite
+from mmalign.cli.verify import verify
 
 app = typer.Typer(help="Look at datasets, convert and verify them.", no_args_is_help=True)
 
@@ -16,6 +17,9 @@ Source = Annotated[
 ]
 Label = Annotated[str | None, typer.Option(help="Which label to take where the file has several.")]
 Vectors = Annotated[Path | None, typer.Option(help="Word vectors for files that store words only.")]
+
+
+app.command()(verify)
 
 
 @app.command()

@@ -1,6 +1,7 @@
 """A live line of losses while a run trains."""
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import typer
@@ -9,8 +10,10 @@ import typer
 class LiveLine:
     """A progress bar with the latest losses on a terminal; one plain line an epoch elsewhere."""
 
-    def __init__(self, *, is_on: bool) -> None:
+    def __init__(self, *, is_on: bool, events: Callable[[], Any] | None = None) -> None:
         self.is_on = is_on
+        self.events = events
+        self.writer: Any = None
         self.bar: Any = None
 
     def __enter__(self) -> "LiveLine":
@@ -20,12 +23,14 @@ class LiveLine:
         if self.bar is not None:
             self.bar.stop()
 
-    def show(self, record: dict[str, Any], training: Any, writer: Any = None) -> None:
+    def show(self, record: dict[str, Any], training: Any) -> None:
         """Show an epoch's record, and hand it to TensorBoard."""
-        if writer is not None:
-            _write_events(record, writer)
         if not self.is_on:
             return
+        if self.events is not None:
+            # Opened with the first epoch: before, the run directory must be left to the run.
+            self.writer = self.writer or self.events()
+            _write_events(record, self.writer)
         text = _line(record)
         if not sys.stderr.isatty():
             typer.echo(text, err=True)

@@ -1,5 +1,6 @@
 """`mmalign train`: one run, resumable."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -58,7 +59,8 @@ def train(
     torch.set_num_threads(threads)
     place = choose_device(device)
     dataset = load_dataset(data, non_finite=non_finite)
-    with join_world(place) as world, LiveLine(is_on=world.is_leader) as live:
+    events = _event_writer(out) if tensorboard else None
+    with join_world(place) as world, LiveLine(is_on=world.is_leader, events=events) as live:
         run = Run(
             dataset=dataset,
             protocol=protocol,
@@ -67,8 +69,7 @@ def train(
             device=place,
             world=world,
         )
-        writer = _event_writer(out) if tensorboard and world.is_leader else None
-        result = run.execute(lambda record, training: live.show(record, training, writer))
+        result = run.execute(live.show)
         if world.is_leader:
             _print_result(result, out)
 
@@ -95,7 +96,8 @@ def parse_settings(pairs: list[str]) -> dict[str, Any]:
     return parsed
 
 
-def _event_writer(out: Path) -> Any:
+def _event_writer(out: Path) -> Callable[[], Any]:
+    """Opens OUT/tensorboard when called; whether it can is told at once."""
     from mmalign.errors import ConfigError
 
     try:
@@ -104,7 +106,7 @@ def _event_writer(out: Path) -> Any:
         raise ConfigError(
             "--tensorboard needs a package: pip install 'mmalign[tensorboard]'"
         ) from error
-    return SummaryWriter(out / "tensorboard")
+    return lambda: SummaryWriter(out / "tensorboard")
 
 
 def _print_result(result: dict[str, Any], out: Path) -> None:

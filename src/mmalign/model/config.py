@@ -21,7 +21,7 @@ class BackboneConfig:
 
     dim: int = 32
     heads: int = 4
-    kernel: int = 3
+    kernel: int = 5
     encoder_layers: int = 1
     fusion_layers: int = 1
     dropout: float = 0.1

@@ -65,6 +65,7 @@ class Run:
             TrainingError: If a loss is not finite; the last checkpoint is kept.
         """
         find_method(self.config.method)
+        self.dataset.require(self.protocol.visible, self.protocol.victim)
         for split in ("train", "valid"):
             if self.dataset[split].labels is None:
                 raise DataError("training needs labels", split=split)
