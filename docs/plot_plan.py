@@ -31,11 +31,13 @@ def canonical_directions(face: Steps, voice: Steps) -> tuple[Steps, Steps]:
 
 
 def whitening(steps: Steps) -> Steps:
+    """What makes steps uncorrelated, with a little ridge."""
     values, vectors = np.linalg.eigh(np.cov(steps.T))
     return (vectors / np.sqrt(values + 0.1 * values.mean())).astype(np.float32)
 
 
 def draw(face: Steps, voice: Steps, clip: str) -> None:
+    """One panel per epsilon."""
     figure, axes = plt.subplots(1, len(EPSILONS), figsize=(10, 4), layout="constrained")
     for axis, epsilon in zip(axes, EPSILONS, strict=True):
         plan = solve(face, voice, window=WINDOW, epsilon=epsilon)
