@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
+import ot
 import ot.batch
 import torch
 from torch import Tensor
@@ -77,6 +78,7 @@ class PotProblem:
 
     def __init__(self, source: Tensor, target: Tensor, lengths: Tensor, epsilon: float) -> None:
         self.source, self.target, self.epsilon = source, target, epsilon
+        self.lengths = lengths
         step = torch.arange(source.shape[1])
         is_step = step < lengths[:, None]
         is_diagonal = step == step[:, None]
@@ -88,17 +90,29 @@ class PotProblem:
         self.far = torch.tensor(1e6, dtype=source.dtype)
 
     def cost(self) -> Tensor:
+        """Time x time costs."""
         unit_source = torch.nn.functional.normalize(self.source, dim=-1)
         unit_target = torch.nn.functional.normalize(self.target, dim=-1)
         return torch.where(self.is_allowed, 1.0 - unit_source @ unit_target.mT, self.far)
 
     def kernel(self, *, iterations: int, tolerance: float) -> dict[str, object]:
+        """POT's multiplicative iterations, called without its front door."""
         kernel = torch.exp(-self.cost() / self.epsilon)
         return ot.batch.bregman_projection_batch(
             kernel, self.ones, self.ones, max_iter=iterations, tol=tolerance
         )
 
+    def per_clip(self, *, tolerance: float) -> None:
+        """POT's sinkhorn on one clip after the other, without any padding."""
+        for cost, length in zip(self.cost().numpy(), self.lengths.tolist(), strict=True):
+            ones = np.ones(length)
+            clip = cost[:length, :length]
+            ot.sinkhorn(
+                ones, ones, clip, self.epsilon, numItermax=100_000, stopThr=tolerance, warn=False
+            )
+
     def variant(self, method: str, *, iterations: int, tolerance: float) -> object:
+        """POT's batch solver by the name of its method."""
         return ot.batch.solve_batch(
             self.cost(),
             self.epsilon,
@@ -142,14 +156,17 @@ def bench_tolerance() -> None:
         times = take_turns(
             {
                 "POT kernel": lambda pot=pot: pot.kernel(iterations=100_000, tolerance=1e-6),
+                "POT per clip": lambda pot=pot: pot.per_clip(tolerance=1e-6),
                 "mmalign": lambda s=source, t=target, n=lengths: solve(
                     s, t, source_lengths=n, target_lengths=n
                 ),
             },
             rounds=3,
         )
-        line = f"{name}: {times['mmalign']:.2f} ms, POT kernel {times['POT kernel']:.0f} ms"
-        report(line, times["POT kernel"] / times["mmalign"], 500, 2000)
+        ours = times.pop("mmalign")
+        best = min(times, key=times.__getitem__)
+        line = f"{name}: {ours:.2f} ms, {best} {times[best]:.0f} ms"
+        report(line, times[best] / ours, 500, 2000)
 
 
 def dense_impute(mass: Tensor, visible: Tensor, lengths: Tensor) -> list[Tensor]:
@@ -298,7 +315,8 @@ def bench_length() -> None:
     print("One clip, window 8, epsilon 0.2, float64, to 1e-12")
     long = in_own_process(100_000, 1e-12)
     print(
-        f"  100,000 steps: {long['seconds']:.2f} s (bar 10), {long['mebibytes']:.0f} MiB (bar 400), "
+        f"  100,000 steps: {long['seconds']:.2f} s (bar 10), "
+        f"{long['mebibytes']:.0f} MiB on top of the imports (bar 400), "
         f"marginal error {long['error']:.0e}"
     )
     figures = [in_own_process(length, 1e-12) for length in GROWTH_LENGTHS]

@@ -69,8 +69,8 @@ def newton(plan, first, n, m, window, tolerance, limit, potentials):
 def search(plan, first, n, m, window, step, sums, error, rows, columns):
     """Halves ``step`` until the dual falls enough or, close to the answer, the error does.
 
-    Leaves the scalings of the plan in ``rows`` and ``columns``; returns the error that they lead to,
-    or inf if no step helps.
+    Leaves the scalings of the plan in ``rows`` and ``columns``; returns the error they lead to, or
+    inf if no step helps.
     """
     margin = plan.shape[0] - 1
     power, reached = np.empty(m), np.zeros(columns.size)

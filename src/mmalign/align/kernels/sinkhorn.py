@@ -42,13 +42,13 @@ def scaling_sinkhorn(kernel, first, n, m, window, iterations, rows, columns):
     real = kernel.dtype.type
     target, one = real(n / m), real(1)
     huge = real(1e250) if kernel.itemsize == 8 else real(1e30)
-    sums = np.empty(columns.size, columns.dtype)
+    sums = np.zeros(columns.size, columns.dtype)  # of rows, then of columns: never in place
     columns[window : window + m] = 1
     for _ in range(iterations):
-        row_sums(kernel, first, n, m, columns, rows)
-        invert(rows[margin : margin + in_vectors(n)], one, huge, rows[margin:])
+        row_sums(kernel, first, n, m, columns, sums)
+        invert(sums, margin, in_vectors(n), one, huge, rows)
         column_sums(kernel, first, n, m, rows, sums)
-        invert(sums[window : window + in_vectors(m)], target, huge, columns[window:])
+        invert(sums, window, in_vectors(m), target, huge, columns)
     outliers = 0
     for i in range(margin, margin + n):
         outliers += (rows[i] < one / huge) | (rows[i] >= huge)
@@ -59,11 +59,12 @@ def scaling_sinkhorn(kernel, first, n, m, window, iterations, rows, columns):
 
 @compiled
 @no_type_check
-def invert(sums, target, huge, scalings):
-    """Writes target / sums, for sums that may be 0 in the margin."""
+def invert(sums, start, count, target, huge, scalings):
+    """Writes target / sums to the places from ``start`` on; sums may be 0 in the margin."""
     tiny = 1 / huge
-    for i in range(sums.size):
-        scalings[i] = target / (sums[i] if sums[i] > tiny else tiny)
+    for i in range(count):
+        total = sums[start + i]
+        scalings[start + i] = target / (total if total > tiny else tiny)
 
 
 @compiled
