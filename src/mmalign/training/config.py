@@ -82,7 +82,7 @@ class Config(BackboneConfig):
             raise ConfigError(problems)
 
 
-IMPROVED = {"both_passes": True, "step_contrast_weight": 0.1}
+IMPROVED = {"both_passes": True, "step_contrast_weight": 1.0}
 """What prototypes found to matter, on top of the paper's method (design E18)."""
 
 
