@@ -21,11 +21,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from mmalign.data import Dataset, Protocol, load_dataset, smartwatch, split_by
+from mmalign.data import Dataset, load_dataset, smartwatch, split_by
 from mmalign.data.split import Split
 from mmalign.training.config import Config
-from mmalign.training.loop import Training, start_training
-from mmalign.training.methods import find_method, seen_by
+from mmalign.training.settings import train_both_settings
 
 FILE = Path(__file__).parent / "results" / "accuracy.jsonl"
 SEEDS = range(6)
@@ -127,37 +126,23 @@ DATASETS: dict[str, Dataset | None] = {}
 def train(cell: Cell) -> dict:
     """Train one cell, select for settings A and B, score both on test."""
     torch.set_num_threads(1)
-    dataset = DATASETS[cell.data]
-    config = Config(seed=cell.seed, **SYSTEMS[cell.system])
-    method = find_method(config.method)
-    pair = {"visible": cell.visible, "victim": cell.victim}
-    seen = {
-        setting: seen_by(
-            method,
-            dataset,
-            Protocol(**pair, survival=cell.survival, setting=setting, seed=cell.seed).masks(
-                dataset
-            ),
-        )
-        for setting in "AB"
-    }
-    validations = {setting: data["valid"] for setting, data in seen.items()}
     started = time.process_time()
-    state = start_training(seen["A"], config, **pair, validations=validations)
-    training = Training(state, seen["A"], config, **pair, validations=validations)
-    training.run()
-    seconds = time.process_time() - started
-    scores = {}
-    for setting, selection in state.selections.items():
-        state.model.load_state_dict(selection.best_state)
-        metrics = training.predictor.evaluate(seen[setting]["test"])
-        scores[setting] = {name: value for name, value in metrics.items() if "/" not in name}
+    done = train_both_settings(
+        DATASETS[cell.data],
+        Config(seed=cell.seed, **SYSTEMS[cell.system]),
+        visible=cell.visible,
+        victim=cell.victim,
+        survival=cell.survival,
+    )
     return {
         "key": cell.key,
         **vars(cell),
-        "scores": scores,
-        "epochs": len(state.history),
-        "cpu_seconds": round(seconds, 1),
+        "scores": {
+            setting: {name: value for name, value in chosen.test.items() if "/" not in name}
+            for setting, chosen in done.selected.items()
+        },
+        "epochs": len(done.history),
+        "cpu_seconds": round(time.process_time() - started, 1),
     }
 
 
@@ -201,6 +186,7 @@ def main() -> None:
             print(f"{name} is left out: there is no {options.data}")
     wanted = [cell for cell in wanted if DATASETS[cell.data] is not None]
     started = time.monotonic()
+    FILE.parent.mkdir(exist_ok=True)
     with multiprocessing.get_context("fork").Pool(options.jobs) as pool, FILE.open("a") as file:
         for number, row in enumerate(pool.imap_unordered(train, wanted), start=1):
             file.write(json.dumps(row) + "\n")

@@ -197,8 +197,11 @@ def test_unknown_policy_is_a_usage_error(native, tmp_path):
     )
 
 
-def test_demo_draws_pictures(tmp_path):
-    done = mmalign("demo", "--out", tmp_path / "demo", env=os.environ | {"COLUMNS": "100"})
+def test_demo_trains_and_draws(tmp_path):
+    done = mmalign("demo", "--out", tmp_path, "--epochs", "1", env=os.environ | {"COLUMNS": "100"})
     assert done.returncode == 0, done.stderr
-    for name in ("clips.png", "missingness.png"):
-        assert (tmp_path / "demo" / name).read_bytes()[:4] == b"\x89PNG"
+    for row in ("majority class", "unimodal (LB)", "zero-fill", "MM-Align", "both modalities (UB)"):
+        assert row in done.stdout
+    for name in ("clips.png", "missingness.png", "plan.png"):
+        assert (tmp_path / name).read_bytes()[:4] == b"\x89PNG"
+    assert (tmp_path / "model" / "model.safetensors").exists()

@@ -104,3 +104,16 @@ def print_scores(rows: dict[str, dict[str, Any]]) -> None:
         values = [scores.get(name) for name in names]
         table.add_row(title, *("-" if value is None else f"{value:.3f}" for value in values))
     Console().print(table)
+
+
+def print_table(title: str, columns: list[str], rows: dict[str, list[float]]) -> None:
+    """Print percentages, one line a row."""
+    console = Console()
+    console.print(title, style="bold")
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("")
+    for name in columns:
+        table.add_column(name, justify="right")
+    for name, values in rows.items():
+        table.add_row(name, *(f"{100 * value:.1f} %" for value in values))
+    console.print(table)

@@ -20,7 +20,7 @@ from mmalign.errors import ConfigError, DataError, MMAlignError
 from mmalign.imputers.mmalign import AlignmentDynamicsLearner
 from mmalign.model.pair import Pair, to_pair
 from mmalign.training.artifact import Artifact, load_artifact, save_artifact, seal
-from mmalign.training.config import config_from, config_to_json
+from mmalign.training.config import Config, config_from, config_to_json
 from mmalign.training.device import choose_device
 from mmalign.training.loop import Training, start_training
 from mmalign.training.methods import find_method
@@ -244,8 +244,12 @@ class MMAlign:
             MMAlignError: If there is no finished model.
         """
         artifact = load_artifact(Path(path))
-        predictor = artifact.predictor
-        model = cls(predictor.visible, predictor.victim, **config_to_json(artifact.config))
+        return cls.of(artifact.predictor, artifact.config)
+
+    @classmethod
+    def of(cls, predictor: Predictor, config: Config) -> "MMAlign":
+        """An estimator around a model that was trained elsewhere."""
+        model = cls(predictor.visible, predictor.victim, **config_to_json(config))
         model.predictor = predictor
         return model
 
