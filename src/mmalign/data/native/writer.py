@@ -28,7 +28,7 @@ from mmalign.files import new_directory
 from mmalign.progress import track
 
 MAX_PAGE_BYTES = 1 << 30
-ROW_GROUP_BYTES = 1 << 28
+ROW_GROUP_BYTES = 1 << 26  # writing takes about seven times this much memory
 
 
 def write_native(dataset: Dataset, path: Path) -> None:
