@@ -1,7 +1,7 @@
 """Peak memory and time of converting a large pickle: `bench_convert.py [GIGABYTES]`.
 
-Writes a pickle in MISA's layout (float64, as the originals) with word vectors beside it, converts it in a
-process of its own, and prints the peak resident memory over the size of the file.
+Writes a pickle in MISA's layout (float64, as the originals) with word vectors beside it, converts
+it in a process of its own, and prints the peak resident memory over the size of the file.
 """
 
 import pickle

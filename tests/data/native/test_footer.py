@@ -45,7 +45,7 @@ def test_groups_and_chunks_are_what_pyarrow_tells(file):
 def test_a_damaged_footer_is_none(file, tmp_path):
     content = file.read_bytes()
     length = int.from_bytes(content[-8:-4], "little")
-    for at in range(len(content) - 8 - length, len(content)):
+    for at in range(len(content) - 8 - length, len(content), 1 + length // 50):
         damaged = bytearray(content)
         damaged[at] ^= 0xFF
         other = tmp_path / "other"
