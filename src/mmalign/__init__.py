@@ -4,6 +4,7 @@ Names are imported when they are first used: `import mmalign` alone stays light.
 """
 
 from importlib import import_module
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from mmalign.version import __version__
@@ -11,15 +12,41 @@ from mmalign.version import __version__
 if TYPE_CHECKING:
     from mmalign import align
     from mmalign.data import Clip, Dataset, Protocol, load_dataset
+    from mmalign.training.estimator import MMAlign
 
-__all__ = ["Clip", "Dataset", "Protocol", "__version__", "align", "load_dataset"]
+__all__ = [
+    "Clip",
+    "Dataset",
+    "MMAlign",
+    "Protocol",
+    "__version__",
+    "align",
+    "from_pretrained",
+    "load",
+    "load_dataset",
+]
 
 _HOMES = {
     "Clip": "mmalign.data",
     "Dataset": "mmalign.data",
+    "MMAlign": "mmalign.training.estimator",
     "Protocol": "mmalign.data",
     "load_dataset": "mmalign.data",
 }
+
+
+def load(path: "str | PathLike[str]") -> "MMAlign":
+    """The model in a run directory: see `mmalign.MMAlign.load`."""
+    from mmalign.training.estimator import MMAlign
+
+    return MMAlign.load(path)
+
+
+def from_pretrained(name: "str | PathLike[str]") -> "MMAlign":
+    """A model from a directory or the Hugging Face Hub: see `mmalign.MMAlign.from_pretrained`."""
+    from mmalign.training.estimator import MMAlign
+
+    return MMAlign.from_pretrained(name)
 
 
 def __getattr__(name: str) -> Any:

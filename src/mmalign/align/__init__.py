@@ -6,7 +6,8 @@
 grow linearly with length.
 """
 
-from mmalign.align.band import band_columns, is_inside, smallest_window, to_dense
+from mmalign.align.band import band_columns, is_inside, to_dense
+from mmalign.align.checks import smallest_window
 from mmalign.align.cost import windowed_cosine_cost
 from mmalign.align.fitting import fit_loss
 from mmalign.align.imputation import impute

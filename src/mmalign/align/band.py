@@ -15,8 +15,6 @@ do not exist: :func:`is_inside` is False there and every plan of this package ho
 All of this is integer arithmetic, so that time reversal maps a band onto itself exactly.
 """
 
-import math
-
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -90,18 +88,3 @@ def to_dense(
     parked = int(columns.max())
     dense = mass.new_zeros(batch, time, parked + 1)
     return dense.scatter(2, place.masked_fill(place < 0, parked), mass)[..., :parked]
-
-
-def smallest_window(visible_length: int, victim_length: int) -> int:
-    """The smallest window for which two lengths can be aligned at all.
-
-    The monotone coupling gives row ``i`` the columns that its stretch ``[i m/n, (i+1) m/n]``
-    touches. A band whose ends move forward only is feasible exactly if it holds that coupling (two
-    crossing units of mass can always be uncrossed inside it), whose farthest entry is
-    ``(n + m - 2 gcd(n, m)) / 2n`` from its row's centre: always less than E13's ``(m/n + 1) / 2``.
-
-    >>> smallest_window(50, 50), smallest_window(10, 95)
-    (1, 5)
-    """
-    reach = visible_length + victim_length - 2 * math.gcd(visible_length, victim_length)
-    return max(1, -(-reach // (2 * visible_length)))

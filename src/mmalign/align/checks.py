@@ -29,6 +29,20 @@ def check_epsilon(epsilon: float) -> None:
         raise AlignmentError(f"epsilon must be a positive number, got {epsilon}; try 0.1")
 
 
+def check_effort(tolerance: float, iterations: int | None) -> None:
+    """Refuse a stopping rule that is none.
+
+    Raises:
+        AlignmentError: tolerance is not positive, or iterations is below 1.
+    """
+    if not tolerance > 0:
+        raise AlignmentError(f"tolerance must be a positive number, got {tolerance}; try 1e-6")
+    if iterations is not None and iterations < 1:
+        raise AlignmentError(
+            f"iterations must be >= 1, got {iterations}; leave it out to solve to the tolerance"
+        )
+
+
 def window_of(width: int) -> int:
     """The radius of a band of this width.
 
@@ -55,8 +69,7 @@ def check_lengths(
 
     Args:
         visible_lengths: steps of each row sequence; None means the whole padded time.
-        victim_lengths: steps of each column sequence; None means ``victim_time`` where that is
-            given and the row lengths where it is not.
+        victim_lengths: steps of each column sequence; None means those of the rows.
         shape: batch and padded time of the rows.
         like: a tensor on the device of the answer.
         victim_time: padded time of the columns, an upper bound; None means no bound.
@@ -68,12 +81,10 @@ def check_lengths(
     if visible_lengths is None:
         visible_lengths = torch.full((batch,), time, dtype=torch.int64, device=like.device)
     if victim_lengths is None:
-        same = victim_time is None or victim_time == time
-        victim_lengths = (
-            visible_lengths if same else torch.full_like(visible_lengths, victim_time or 0)
-        )
+        victim_lengths = visible_lengths
     _check_side("visible", visible_lengths, batch, time)
-    _check_side("victim", victim_lengths, batch, victim_time)
+    if victim_lengths is not visible_lengths or victim_time is not None:
+        _check_side("victim", victim_lengths, batch, victim_time)
     return visible_lengths, victim_lengths
 
 
@@ -82,12 +93,49 @@ def _check_side(side: str, lengths: Tensor, batch: int, at_most: int | None) -> 
         raise AlignmentError(
             f"expected {batch} {side} lengths, one per clip, got shape {tuple(lengths.shape)}"
         )
-    shortest, longest = torch.aminmax(lengths) if batch else (lengths.new_ones(()),) * 2
-    if shortest < 1 or (at_most is not None and longest > at_most):
-        bad = (lengths < 1) | (lengths > (longest if at_most is None else at_most))
-        clip = int(bad.nonzero()[0])
+    # A list of numbers is several times faster to look through than a small tensor.
+    values = lengths.tolist()
+    highest = max(values) if at_most is None else at_most
+    if min(values) < 1 or max(values) > highest:
+        clip = next(i for i, value in enumerate(values) if not 1 <= value <= highest)
         limit = "" if at_most is None else f"..{at_most}"
         raise AlignmentError(
-            f"clip {clip} has {side} length {int(lengths[clip])}; expected 1{limit}. "
+            f"clip {clip} has {side} length {values[clip]}; expected 1{limit}. "
             "Drop empty sequences before batching, and give lengths no larger than the padding."
         )
+
+
+def check_reach(rows: Int[Tensor, " batch"], columns: Int[Tensor, " batch"], window: int) -> None:
+    """Refuse a window in which some pair of lengths cannot be aligned at all.
+
+    Raises:
+        AlignmentError: the band of a clip holds no plan; names the smallest window that works.
+    """
+    if rows is columns:
+        return
+    for clip, (n, m) in enumerate(zip(rows.tolist(), columns.tolist(), strict=True)):
+        if n != m and smallest_window(n, m) > window:
+            raise AlignmentError(
+                f"clip {clip} aligns {n} steps with {m}, which window {window} cannot reach; "
+                f"the smallest window that works is {smallest_window(n, m)}"
+            )
+
+
+def smallest_window(visible_length: int, victim_length: int) -> int:
+    """The smallest window for which two lengths can be aligned at all.
+
+    The monotone coupling gives row ``i`` the columns that its stretch ``[i m/n, (i+1) m/n]``
+    touches. A band whose ends move forward only is feasible exactly if it holds that coupling (two
+    crossing units of mass can always be uncrossed inside it), whose farthest entry is
+    ``(n + m - 2 gcd(n, m)) / 2n`` from its row's centre: always less than E13's ``(m/n + 1) / 2``.
+
+    >>> smallest_window(50, 50), smallest_window(10, 95)
+    (1, 5)
+    """
+    reach = visible_length + victim_length - 2 * math.gcd(visible_length, victim_length)
+    return max(1, -(-reach // (2 * visible_length)))
+
+
+def smallest_tolerance(dtype: torch.dtype) -> float:
+    """The marginal error that rounding alone may leave: of the answer, or of float64 inside."""
+    return max(4 * torch.finfo(dtype).eps, 64 * torch.finfo(torch.float64).eps)

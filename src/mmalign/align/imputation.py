@@ -1,11 +1,17 @@
 """Carrying the visible sequence through a plan: the imputed victim sequence."""
 
+from types import ModuleType
+from typing import Any
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
 
 from mmalign.align.band import band_columns
 from mmalign.align.checks import check_lengths, window_of
+from mmalign.align.compiled import can_compile, kernels
 
 
 def impute(
@@ -45,8 +51,48 @@ def impute(
     )
     if victim_time is None:
         victim_time = time if victim_lengths is None else int(columns.max())
-    place = band_columns(rows, columns, window=window_of(width), time=time)
+    window = window_of(width)
+    carry = kernels("carry") if can_compile(mass, visible) else None
+    if carry is not None:
+        imputed: Tensor = _CompiledImpute.apply(  # type: ignore[no-untyped-call]
+            mass, visible, rows, columns, victim_time, carry
+        )
+        return imputed
+    place = band_columns(rows, columns, window=window, time=time)
     return _impute_by_diagonals(mass, visible, place, rows, victim_time)
+
+
+class _CompiledImpute(Function):
+    """The compiled forward and backward pass, one clip at a time inside the cache."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        mass: Tensor,
+        visible: Tensor,
+        rows: Tensor,
+        columns: Tensor,
+        victim_time: int,
+        carry: ModuleType,
+    ) -> Tensor:
+        mass, visible = mass.contiguous(), visible.contiguous()
+        imputed = mass.new_empty(mass.shape[0], victim_time, visible.shape[2])
+        column_mass = mass.new_empty(mass.shape[0], victim_time)
+        inputs = (mass, visible, rows, columns, imputed, column_mass)
+        carry.impute_forward(*(tensor.detach().numpy() for tensor in inputs))
+        ctx.save_for_backward(*inputs)
+        ctx.carry = carry
+        return imputed
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        inputs = ctx.saved_tensors
+        to_mass, to_visible = torch.empty_like(inputs[0]), torch.empty_like(inputs[1])
+        tensors = (gradient.clone(memory_format=torch.contiguous_format), *inputs)
+        outputs = (to_mass, to_visible)
+        ctx.carry.impute_backward(*(tensor.detach().numpy() for tensor in (*tensors, *outputs)))
+        return to_mass, to_visible, None, None, None, None
 
 
 def _impute_by_diagonals(

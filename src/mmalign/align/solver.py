@@ -1,27 +1,37 @@
 """The front door: sequences in, plan and evidence out."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from mmalign.align.band import band_columns, smallest_window
-from mmalign.align.checks import check_epsilon, check_lengths, check_window
-from mmalign.align.cost import windowed_cosine_cost
+from mmalign.align.checks import (
+    check_effort,
+    check_epsilon,
+    check_lengths,
+    check_reach,
+    check_window,
+    smallest_tolerance,
+)
+from mmalign.align.compiled import can_compile, kernels, solve_compiled
 from mmalign.align.plan import BandPlan
-from mmalign.align.sinkhorn import solve_on_device
+from mmalign.align.portable import solve_portable
 from mmalign.errors import AlignmentError
 
-Steps = Float[Tensor, "*batch time dim"] | Float[np.ndarray, "*batch time dim"]
-Lengths = Int[Tensor, "*batch"] | Int[np.ndarray, "*batch"] | Sequence[int] | int
+Source = Float[Tensor, "... time dim"] | Float[np.ndarray, "... time dim"]
+Target = (
+    Float[Tensor, "... target_time target_dim"] | Float[np.ndarray, "... target_time target_dim"]
+)
+Lengths = Int[Tensor, "..."] | Int[np.ndarray, "..."] | Sequence[int] | int
 
 
 @torch.no_grad()
 def solve(
-    source: Steps,
-    target: Steps,
+    source: Source,
+    target: Target,
     *,
     window: int = 8,
     epsilon: float = 0.1,
@@ -53,7 +63,8 @@ def solve(
         tolerance: what ``converged`` means; clamped to what the dtype can hold.
         iterations: do exactly so many Sinkhorn iterations instead, rows first, as the paper does.
         source_lengths: steps of each source; None means all.
-        target_lengths: steps of each target; None means all.
+        target_lengths: steps of each target; None means as many as the source where both are padded
+            to one time, and all otherwise.
 
     Raises:
         AlignmentError: the problem has no answer: bad shapes, lengths, numbers, or a window too
@@ -66,30 +77,36 @@ def solve(
     """
     check_window(window)
     check_epsilon(epsilon)
+    check_effort(tolerance, iterations)
     first, second = _as_batch("source", source), _as_batch("target", target)
     _check_pair(first, second)
-    shape, victim_time = (first.shape[0], first.shape[1]), second.shape[1]
+    if target_lengths is None and first.shape[1] != second.shape[1]:
+        target_lengths = [second.shape[1]] * second.shape[0]
     rows, columns = check_lengths(
         _as_lengths(source_lengths, first),
-        _as_lengths(target_lengths, second),
-        shape=shape,
+        None if target_lengths is source_lengths else _as_lengths(target_lengths, second),
+        shape=(first.shape[0], first.shape[1]),
         like=first,
-        victim_time=victim_time,
+        victim_time=second.shape[1],
     )
-    _check_feasible(rows, columns, window)
-    _check_finite("source", first, rows)
-    _check_finite("target", second, columns)
-    place = band_columns(rows, columns, window=window, time=first.shape[1])
-    cost = windowed_cosine_cost(
-        first, second, window=window, source_lengths=rows, target_lengths=columns
-    )
-    plan = solve_on_device(
-        cost, place, rows, columns, epsilon=epsilon, tolerance=tolerance, iterations=iterations
+    check_reach(rows, columns, window)
+    tolerance = max(tolerance, smallest_tolerance(first.dtype))
+    solver = kernels("solve") if can_compile(first, second) else None
+    run = solve_portable if solver is None else partial(solve_compiled, solver)
+    plan = run(
+        first,
+        second,
+        rows,
+        columns,
+        window=window,
+        epsilon=epsilon,
+        tolerance=tolerance,
+        iterations=iterations,
     )
     return plan if source.ndim == 3 else BandPlan(*(field[0] for field in plan))
 
 
-def _as_batch(side: str, steps: Steps) -> Tensor:
+def _as_batch(side: str, steps: Source | Target) -> Tensor:
     tensor = torch.from_numpy(steps) if isinstance(steps, np.ndarray) else steps
     if tensor.ndim not in (2, 3) or not tensor.is_floating_point():
         raise AlignmentError(
@@ -101,8 +118,8 @@ def _as_batch(side: str, steps: Steps) -> Tensor:
 
 
 def _as_lengths(lengths: Lengths | None, like: Tensor) -> Tensor | None:
-    if lengths is None:
-        return None
+    if lengths is None or (isinstance(lengths, Tensor) and lengths.dtype == torch.int64):
+        return lengths if lengths is None or lengths.ndim else lengths[None]
     return torch.as_tensor(lengths, dtype=torch.int64, device=like.device).reshape(-1)
 
 
@@ -117,29 +134,4 @@ def _check_pair(source: Tensor, target: Tensor) -> None:
         raise AlignmentError(
             f"nothing to align: got {tuple(source.shape)} and {tuple(target.shape)} "
             "(batch, time, dim). Drop empty sequences before batching."
-        )
-
-
-def _check_feasible(rows: Tensor, columns: Tensor, window: int) -> None:
-    if rows is columns:
-        return
-    reach = rows + columns - 2 * torch.gcd(rows, columns)
-    too_far = reach > 2 * rows * window
-    if too_far.any():
-        clip = int(too_far.nonzero()[0])
-        n, m = int(rows[clip]), int(columns[clip])
-        raise AlignmentError(
-            f"clip {clip} aligns {n} steps with {m}, which window {window} cannot reach; "
-            f"the smallest window that works is {smallest_window(n, m)}"
-        )
-
-
-def _check_finite(side: str, steps: Tensor, lengths: Tensor) -> None:
-    is_step = torch.arange(steps.shape[1], device=steps.device) < lengths[:, None]
-    is_bad = ~steps.isfinite().all(-1) & is_step
-    if is_bad.any():
-        clip, step = is_bad.nonzero()[0].tolist()
-        raise AlignmentError(
-            f"{side} of clip {clip} is not finite at step {step}; "
-            "clean the features, or give the lengths if that is padding"
         )

@@ -1,21 +1,15 @@
 """`mmalign data …`: look at datasets and convert them."""
 
 import json
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from mmalign.cli.options import NonFinite
+from mmalign.cli.verify import verify
+
 app = typer.Typer(help="Look at datasets, convert and verify them.", no_args_is_help=True)
-
-
-class NonFinite(StrEnum):
-    """What to do about NaN and infinity in the features."""
-
-    reject = "reject"
-    zero = "zero"
-    clip = "clip"
 
 
 Source = Annotated[
@@ -23,6 +17,9 @@ Source = Annotated[
 ]
 Label = Annotated[str | None, typer.Option(help="Which label to take where the file has several.")]
 Vectors = Annotated[Path | None, typer.Option(help="Word vectors for files that store words only.")]
+
+
+app.command()(verify)
 
 
 @app.command()
@@ -51,9 +48,7 @@ def inspect(
 def convert(
     source: Source,
     out: Annotated[Path, typer.Argument(help="Directory to create, in the native format.")],
-    non_finite: Annotated[
-        NonFinite, typer.Option(help="What to do about NaN and infinity.")
-    ] = NonFinite.reject,
+    non_finite: NonFinite = "reject",
     label: Label = None,
     vectors: Vectors = None,
 ) -> None:
@@ -61,7 +56,7 @@ def convert(
     from mmalign.data.loading import load_dataset
     from mmalign.data.native import write_native
 
-    dataset = load_dataset(source, non_finite=non_finite.value, label=label, vectors=vectors)
+    dataset = load_dataset(source, non_finite=non_finite, label=label, vectors=vectors)
     write_native(dataset, out)
     for note in dataset.notes:
         typer.echo(f"note: {note}")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from mmalign.cli import data, demo
+from mmalign.cli import data, demo, train, use
 from mmalign.errors import MMAlignError
 from mmalign.version import __version__
 
@@ -18,6 +18,10 @@ app = typer.Typer(
 )
 app.add_typer(data.app, name="data")
 app.command()(demo.demo)
+app.command()(train.train)
+app.command()(use.evaluate)
+app.command()(use.predict)
+app.command()(use.explain)
 
 
 def _show_version(wanted: bool) -> None:

@@ -91,3 +91,16 @@ def _print_warnings(console: Console, description: dict[str, Any]) -> None:
                 "yellow",
             )
         )
+
+
+def print_scores(rows: dict[str, dict[str, Any]]) -> None:
+    """Print one line of metrics a row; per-class scores and the loss are left to the files."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    names = [n for n in next(iter(rows.values()), {}) if "/" not in n and n != "loss"]
+    table.add_column("")
+    for name in names:
+        table.add_column(name, justify="right")
+    for title, scores in rows.items():
+        values = [scores.get(name) for name in names]
+        table.add_row(title, *("-" if value is None else f"{value:.3f}" for value in values))
+    Console().print(table)

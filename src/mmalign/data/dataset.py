@@ -33,7 +33,7 @@ class Dataset:
             raise DataError(
                 f"there is no {split} split", fix=f"This dataset has {', '.join(self.splits)}."
             )
-        return self.splits[split]
+        return replace(self.splits[split], task=self.task)
 
     @property
     def modalities(self) -> tuple[str, ...]:

@@ -16,7 +16,8 @@ class Split:
     """Clips of one part of a dataset (train, valid or test).
 
     Column `sequences[modality][i]` is a view `[time, dim]` of clip i's features, or None where
-    the modality is missing; views may point into a memory-mapped file.
+    the modality is missing; views may point into a memory-mapped file. `task` is known where the
+    split was taken out of a dataset.
     """
 
     ids: tuple[str, ...]
@@ -24,6 +25,7 @@ class Split:
     sequences: Mapping[str, Sequence[Steps | None]]
     words: Sequence[Sequence[str] | None] | None = None
     times: Sequence[Times | None] | None = None
+    task: Task | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -54,7 +56,7 @@ class Split:
         column = self.sequences[modality]
         return np.array([0 if steps is None else len(steps) for steps in column], dtype=np.int64)
 
-    def select(self, indices: Iterable[int]) -> "Split":
+    def select(self, indices: Iterable[int] | Int64[np.ndarray, " rows"]) -> "Split":
         """The clips at these positions, in this order."""
         rows = [int(index) for index in indices]
         return Split(
@@ -63,6 +65,7 @@ class Split:
             sequences={m: [column[row] for row in rows] for m, column in self.sequences.items()},
             words=None if self.words is None else [self.words[row] for row in rows],
             times=None if self.times is None else [self.times[row] for row in rows],
+            task=self.task,
         )
 
     def only(self, modalities: Sequence[str]) -> "Split":
@@ -89,6 +92,7 @@ class Split:
             sequences={m: [_to_steps(clip, m) for clip in clips] for m in modalities},
             words=[c.words for c in clips] if any(c.words is not None for c in clips) else None,
             times=[c.times for c in clips] if any(c.times is not None for c in clips) else None,
+            task=task,
         )
 
 

@@ -1,11 +1,11 @@
 """The synthetic twin: parallel sequences whose true alignment is known.
 
-Time is cut into blocks. Inside a block, the victim shows the visible symbols turned around by
-some steps; how far is written in the visible content itself, so a learner that sees the visible
-side can know the lag, and a learner that does not must guess. One step of the visible sequence is
-marked; the label is the kind of the *victim's* symbol at that time. So the label needs both: the
-visible side tells when to look, the victim what is there. When the victim is missing, its symbol
-can still be found on the visible side, by whoever has learned the lag.
+Every clip shows symbols, none of them twice. Time is cut into blocks; inside a block the victim
+shows the visible symbols turned around by some steps. How far a symbol moves (its lag) is written
+in the visible step itself, so a learner that sees the visible side can know the lag, and one that
+ignores it must guess. The label needs both sides: it joins the kind of the *victim's* first symbol
+with a flag that only the visible side carries. When the victim is missing, its first
+symbol can still be found on the visible side, by whoever has learned the lag.
 """
 
 from collections.abc import Mapping
@@ -42,7 +42,8 @@ class TwinConfig:
         shortest: Fewest steps of a clip.
         longest: Most steps of a clip.
         window: No lag is longer than this.
-        symbols: Different symbols; half of them mean label 1.
+        symbols: Different symbols, at least as many as the longest clip has steps; half of them
+            are of the kind "high".
         dim: Features per step of either modality.
         noise: Standard deviation of the noise on every feature; a symbol has norm 1.
         seed: Another seed, other clips.
@@ -52,7 +53,7 @@ class TwinConfig:
     shortest: int = 12
     longest: int = 24
     window: int = 3
-    symbols: int = 16
+    symbols: int = 32
     dim: int = 24
     noise: float = 0.1
     seed: int = 0
@@ -65,8 +66,8 @@ class TwinConfig:
             problems.append(f"lengths {self.shortest}..{self.longest} are not a range")
         if self.window < 1:
             problems.append(f"window must be >= 1, got {self.window}")
-        if self.symbols < 4 or self.symbols % 2:
-            problems.append(f"symbols must be even and >= 4, got {self.symbols}")
+        if self.symbols < self.longest or self.symbols % 2:
+            problems.append(f"symbols must be even and >= {self.longest}, got {self.symbols}")
         if self.dim < 4:
             problems.append(f"dim must be >= 4, got {self.dim}")
         if problems:
@@ -83,7 +84,7 @@ def synthetic_twin(config: TwinConfig | None = None) -> Twin:
     config = config or TwinConfig()
     random = np.random.default_rng(config.seed)
     books = _Codebooks.draw(config, random)
-    task = Classification(("low", "high"))
+    task = Classification(("low", "low, flagged", "high", "high, flagged"))
     alignment: dict[str, Alignment] = {}
     splits = {}
     for name, count in zip(("train", "valid", "test"), config.clips, strict=True):
@@ -99,21 +100,20 @@ def synthetic_twin(config: TwinConfig | None = None) -> Twin:
 
 @dataclass(frozen=True)
 class _Codebooks:
-    """How symbols, turns and the mark look in the features."""
+    """How symbols, lags and the flag look in the features."""
 
     visible: Float32[np.ndarray, "symbols dim"]
     victim: Float32[np.ndarray, "symbols dim"]
-    turns: Float32[np.ndarray, "turns dim"]
-    mark: Float32[np.ndarray, " dim"]
+    lags: Float32[np.ndarray, "lags dim"]
+    flag: Float32[np.ndarray, " dim"]
 
     @staticmethod
     def draw(config: TwinConfig, random: np.random.Generator) -> "_Codebooks":
-        block = config.window + 1
         return _Codebooks(
             visible=_unit_rows(random, config.symbols, config.dim),
             victim=_unit_rows(random, config.symbols, config.dim),
-            turns=_unit_rows(random, block, config.dim),
-            mark=_unit_rows(random, 1, config.dim)[0] * 2,
+            lags=_unit_rows(random, 2 * config.window + 1, config.dim),
+            flag=_unit_rows(random, 1, config.dim)[0],
         )
 
 
@@ -127,35 +127,31 @@ def _make_clip(
     clip_id: str, config: TwinConfig, books: _Codebooks, random: np.random.Generator
 ) -> tuple[Clip, Alignment]:
     length = int(random.integers(config.shortest, config.longest + 1))
-    symbols = random.integers(config.symbols, size=length)
-    truth, turns = _turn_blocks(length, config.window + 1, random)
-    marked = int(random.integers(length))
+    symbols = random.permutation(config.symbols)[:length]
+    truth = _turn_blocks(length, config.window + 1, random)
+    is_flagged = bool(random.integers(2))
     victim_symbols = np.empty_like(symbols)
     victim_symbols[truth] = symbols
-    visible = books.visible[symbols] + books.turns[turns]
-    visible[marked] += books.mark
+    visible = books.visible[symbols] + books.lags[truth - np.arange(length) + config.window]
+    if is_flagged:
+        visible[int(random.integers(length))] += books.flag
     victim = books.victim[victim_symbols]
     sequences = {
         name: (steps + config.noise * random.standard_normal(steps.shape)).astype(np.float32)
         for name, steps in (("visible", visible), ("victim", victim))
     }
-    label = int(victim_symbols[marked] >= config.symbols // 2)
-    return Clip(clip_id, label, sequences), truth
+    is_high = bool(victim_symbols[0] >= config.symbols // 2)
+    return Clip(clip_id, 2 * is_high + is_flagged, sequences), truth
 
 
-def _turn_blocks(
-    length: int, block: int, random: np.random.Generator
-) -> tuple[Alignment, Int64[np.ndarray, " time"]]:
-    """Turn each block of steps around by a random number of places.
+def _turn_blocks(length: int, block: int, random: np.random.Generator) -> Alignment:
+    """Where each step goes when every block is turned around by a random number of places.
 
-    Returns where each step goes, and the turn that its block was given. A turn stays inside its
-    block, so no lag is longer than block - 1.
+    A turn stays inside its block, so no lag is longer than block - 1.
     """
     truth = np.empty(length, dtype=np.int64)
-    turns = np.empty(length, dtype=np.int64)
     for start in range(0, length, block):
         size = min(block, length - start)
         turn = int(random.integers(size))
         truth[start : start + size] = start + (np.arange(size) + turn) % size
-        turns[start : start + size] = turn
-    return truth, turns
+    return truth

@@ -1,13 +1,15 @@
 """Pictures of clips and of what is missing."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
+from mmalign.data.clip import Clip
 from mmalign.data.dataset import Dataset
 from mmalign.data.split import Split
 from mmalign.data.task import Classification
@@ -86,3 +88,29 @@ def _draw_presence(axes: Axes, split: Split) -> None:
     axes.imshow(presence, aspect="auto", interpolation="nearest", cmap=PRESENCE, vmin=0, vmax=1)
     axes.set_yticks(range(len(presence)), split.modalities, fontsize=8)
     axes.tick_params(labelsize=7)
+
+
+def draw_plans(
+    plans: Mapping[str, Float[np.ndarray, "_ _"]],
+    clip: Clip,
+    file: Path,
+    *,
+    visible: str,
+    victim: str,
+) -> None:
+    """Draw plans as heat maps, side by side on one colour scale; words stand on the axes."""
+    figure = Figure(figsize=(5.2 * len(plans) + 0.8, 5), layout="constrained")
+    axes = figure.subplots(1, len(plans), squeeze=False)[0]
+    brightest = max(float(plan.max()) for plan in plans.values())
+    for panel, (title, plan) in zip(axes, plans.items(), strict=True):
+        image = panel.imshow(plan, aspect="auto", cmap="magma", vmin=0, vmax=brightest)
+        panel.set_title(title)
+        panel.set_ylabel(f"{visible} step")
+        panel.set_xlabel(f"{victim} step")
+        if clip.words is not None and len(clip.words) == len(plan):
+            panel.set_yticks(range(len(clip.words)), clip.words, fontsize=7)
+            if plan.shape[1] == len(clip.words):
+                panel.set_xticks(range(len(clip.words)), clip.words, fontsize=7, rotation=90)
+    figure.colorbar(image, ax=list(axes), label="mass")
+    figure.suptitle(clip.id)
+    figure.savefig(file, dpi=130)

@@ -12,6 +12,7 @@ class BackboneConfig:
     Attributes:
         dim: Width of all hidden vectors.
         heads: Attention heads; they divide dim.
+        kernel: Steps that the projection of the features sees at once; odd.
         encoder_layers: Transformer layers of each encoder.
         fusion_layers: Transformer layers of each direction of the fusion.
         dropout: Share of activations dropped in training.
@@ -20,6 +21,7 @@ class BackboneConfig:
 
     dim: int = 32
     heads: int = 4
+    kernel: int = 5
     encoder_layers: int = 1
     fusion_layers: int = 1
     dropout: float = 0.1
@@ -29,6 +31,8 @@ class BackboneConfig:
         problems = []
         if self.dim < 2 or self.heads < 1 or self.dim % max(self.heads, 1):
             problems.append(f"heads ({self.heads}) must divide dim ({self.dim})")
+        if self.kernel < 1 or self.kernel % 2 == 0:
+            problems.append(f"kernel must be odd and >= 1, got {self.kernel}")
         if min(self.encoder_layers, self.fusion_layers) < 1:
             problems.append("encoder_layers and fusion_layers must be >= 1")
         if not 0 <= self.dropout < 1:

@@ -19,7 +19,8 @@ class Encoder(nn.Module):
 
     def __init__(self, features: int, config: BackboneConfig) -> None:
         super().__init__()
-        self.project = nn.Linear(features, config.dim)
+        # As in MulT, a short convolution lets a step see its neighbours before attention does.
+        self.project = nn.Conv1d(features, config.dim, config.kernel, padding="same")
         self.cls = nn.Parameter(torch.randn(config.dim) / math.sqrt(config.dim))
         self.layers = transformer_layers(config, config.encoder_layers)
         self.dropout = config.dropout
@@ -29,7 +30,7 @@ class Encoder(nn.Module):
     ) -> Hidden:
         """Encode; what the features hold after each clip's length does not matter."""
         inside = is_valid(lengths, features.shape[1])
-        projected = self.project(features.masked_fill(~inside[..., None], 0.0))
+        projected = self.project(features.masked_fill(~inside[..., None], 0.0).mT).mT
         batch, _, dim = projected.shape
         sequence = torch.cat((self.cls.expand(batch, 1, dim), projected), dim=1)
         sequence = sequence + position_table(

@@ -57,7 +57,7 @@ class DenoisingTraining:
         optimizers: Optimizers,
         config: Config,
         *,
-        average: Callable[[list[nn.Parameter], int], None] | None = None,
+        average: Callable[[list[nn.Parameter], int], None] = lambda _parameters, _clips: None,
     ) -> None:
         self.model = model
         self.optimizers = optimizers
@@ -137,8 +137,7 @@ class DenoisingTraining:
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
         optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
-        if self.average is not None:
-            self.average(parameters, len(batch))
+        self.average(parameters, len(batch))
         nn.utils.clip_grad_norm_(parameters, self.config.clip_norm)
         optimizer.step()
 

@@ -16,6 +16,7 @@ from mmalign.imputers.model import Model
 from mmalign.model.pair import Pair, to_pair
 from mmalign.training.config import Config
 from mmalign.training.denoise import DenoisingTraining, Optimizers, make_optimizers
+from mmalign.training.distributed import World
 from mmalign.training.methods import build_model
 from mmalign.training.prediction import Predictor
 from mmalign.training.selection import Selection, selection_score
@@ -81,6 +82,7 @@ class Training:
         validations: Validation splits by name; the best epoch on each is kept. Training ends when
             none of them has improved for `patience` epochs.
         device: Where to compute.
+        world: The processes that train together.
     """
 
     def __init__(
@@ -93,13 +95,17 @@ class Training:
         victim: str,
         validations: Mapping[str, Split],
         device: torch.device | None = None,
+        world: World | None = None,
     ) -> None:
         self.state = state
+        self.world = world or World()
         self.config = config
         self.validations = validations
         self.device = device or torch.device("cpu")
         self.predictor = Predictor(state.model, visible, victim, dataset.task)
-        self.algorithm = DenoisingTraining(state.model, state.optimizers, config)
+        self.algorithm = DenoisingTraining(
+            state.model, state.optimizers, config, average=self.world.average
+        )
         train = dataset["train"]
         is_complete = train.is_present(victim)
         self.complete = self._batches(train.select(np.flatnonzero(is_complete)), dataset)
@@ -137,7 +143,7 @@ class Training:
         started = time.perf_counter()
         epoch = len(self.state.history) + 1
         # Dropout is a function of seed and epoch, so that a resumed run repeats it to the bit.
-        torch.manual_seed(self.config.seed * 1_000_003 + epoch)
+        torch.manual_seed((self.config.seed * 1_000_003 + epoch) * 1009 + self.world.rank)
         self.state.model.train()
         complete = self._pairs(self.complete, epoch)
         if epoch <= self.config.warm_up:
@@ -157,4 +163,6 @@ class Training:
     def _pairs(self, batches: Batches, epoch: int) -> Iterator[Pair]:
         predictor = self.predictor
         for batch in batches.epoch(epoch):
-            yield to_pair(batch, predictor.visible, predictor.victim).to(self.device)
+            yield self.world.share(to_pair(batch, predictor.visible, predictor.victim)).to(
+                self.device
+            )

@@ -1,0 +1,72 @@
+"""The way from tensors to the compiled kernels, where Numba and the CPU allow it."""
+
+from functools import cache
+from types import ModuleType
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from mmalign.align.plan import BandPlan
+from mmalign.errors import AlignmentError
+
+DTYPES = (torch.float32, torch.float64)
+
+
+@cache
+def kernels(name: str) -> ModuleType | None:
+    """A module of kernels, or None where Numba cannot be imported."""
+    try:
+        from mmalign.align.kernels import carry, solve
+    except ImportError:
+        return None
+    return {"solve": solve, "carry": carry}[name]
+
+
+def can_compile(*tensors: Tensor) -> bool:
+    """Whether the kernels take these tensors: on the CPU, and all of one float dtype."""
+    first = tensors[0]
+    return first.dtype in DTYPES and all(
+        tensor.device.type == "cpu" and tensor.dtype == first.dtype for tensor in tensors
+    )
+
+
+def solve_compiled(
+    solver: ModuleType,
+    source: Float[Tensor, "batch time dim"],
+    target: Float[Tensor, "batch target_time dim"],
+    source_lengths: Int[Tensor, " batch"],
+    target_lengths: Int[Tensor, " batch"],
+    *,
+    window: int,
+    epsilon: float,
+    tolerance: float,
+    iterations: int | None,
+) -> BandPlan:
+    """Solves clip by clip inside the cache (:mod:`mmalign.align.kernels`)."""
+    batch, time, _ = source.shape
+    mass = torch.empty(batch, time, 2 * window + 1, dtype=source.dtype)
+    counts = torch.empty(batch, dtype=torch.int64)
+    errors = torch.empty(batch, dtype=torch.float64)
+    problem = (
+        source.detach().contiguous().numpy(),
+        target.detach().contiguous().numpy(),
+        source_lengths.numpy(),
+        target_lengths.numpy(),
+    )
+    answer = (mass.numpy(), counts.numpy(), errors.numpy())
+    if iterations is None:
+        bad = solver.tolerance_batch(*problem, (window, epsilon, tolerance), *answer)
+    else:
+        bad = solver.sinkhorn_batch(*problem, (window, epsilon, iterations), *answer)
+    if bad >= 0:
+        raise AlignmentError(not_finite("target" if bad % 2 else "source", bad // 2))
+    return BandPlan(mass, counts, errors, errors <= tolerance, source_lengths, target_lengths)
+
+
+def not_finite(side: str, clip: int) -> str:
+    """What to tell about a number that is none."""
+    return (
+        f"the {side} of clip {clip} holds NaN or infinity; "
+        "clean the features, or give the lengths if that is padding"
+    )

@@ -1,0 +1,176 @@
+"""Imputation and fit loss, forward and backward, straight on ``[time, width]`` plans."""
+
+from typing import no_type_check
+
+import numpy as np
+
+from mmalign.align.kernels.band import first_places, lanes_of, places_of, stride_of
+from mmalign.align.kernels.cost import inner_products, transpose
+from mmalign.align.kernels.jit import compiled
+from mmalign.align.kernels.simd import eliminate, sliding_dot
+
+
+@compiled
+@no_type_check
+def ends_of_rows(n, m, window, first, start, stop):
+    """The entries ``start .. stop - 1`` of each row are inside (design E13)."""
+    first_places(n, m, window, first)
+    for i in range(n):
+        last = min(((2 * i + 1) * m - n + 2 * n * window) // (2 * n), m - 1)
+        start[i] = max(0, window - first[i])
+        stop[i] = last + window - first[i] + 1
+
+
+@compiled
+@no_type_check
+def impute_forward(mass, visible, lengths, victim_lengths, imputed, column_mass):
+    """imputed_j = sum_i mass_ij visible_i / column_mass_j; 0 where a column has no mass."""
+    batch, time, width = mass.shape
+    window = width // 2
+    empty = np.finfo(mass.dtype).tiny
+    first, start = np.empty(time, np.int64), np.empty(time, np.int64)
+    stop = np.empty(time, np.int64)
+    for clip in range(batch):
+        n, m = lengths[clip], victim_lengths[clip]
+        ends_of_rows(n, m, window, first, start, stop)
+        totals = column_mass[clip]
+        totals[:] = 0
+        for i in range(n):
+            for k in range(start[i], stop[i]):
+                totals[first[i] + k - window] += mass[clip, i, k]
+        imputed[clip] = 0
+        sum_columns(mass[clip], visible[clip], n, m, first, start, stop, imputed[clip])
+        for j in range(m):
+            share = 1 / totals[j] if totals[j] >= empty else mass.dtype.type(0)
+            for d in range(visible.shape[2]):
+                imputed[clip, j, d] *= share
+
+
+@compiled
+@no_type_check
+def sum_columns(mass, visible, n, m, first, start, stop, sums):
+    """sums_j += sum_i mass_ij visible_i."""
+    width, dim = mass.shape[1], visible.shape[1]
+    window = width // 2
+    whole = dim // lanes_of(mass) * lanes_of(mass) if n == m else 0
+    for j in range(m if whole > 0 else 0):
+        low, high = max(0, j - window), min(n, j + window + 1)
+        at = low * width + j - low + window
+        for d in range(0, whole, lanes_of(mass)):
+            eliminate(
+                mass, at, width - 1, visible, low * dim + d, dim, high - low, sums, j * dim + d
+            )
+    if whole < dim:
+        for i in range(n):
+            for k in range(start[i], stop[i]):
+                j, weight = first[i] + k - window, mass[i, k]
+                for d in range(whole, dim):
+                    sums[j, d] += weight * visible[i, d]
+
+
+@compiled
+@no_type_check
+def impute_backward(
+    gradient, mass, visible, lengths, victim_lengths, imputed, column_mass, to_mass, to_visible
+):
+    """Gradients of :func:`impute_forward`; ``gradient`` is overwritten.
+
+    With G_j = gradient_j / column_mass_j: to_mass_ij = <G_j, visible_i - imputed_j> and
+    to_visible_i = sum_j mass_ij G_j.
+    """
+    batch, time, width = mass.shape
+    window, dim = width // 2, visible.shape[2]
+    empty = np.finfo(mass.dtype).tiny
+    first, start = np.empty(time, np.int64), np.empty(time, np.int64)
+    stop = np.empty(time, np.int64)
+    for clip in range(batch):
+        n, m = lengths[clip], victim_lengths[clip]
+        ends_of_rows(n, m, window, first, start, stop)
+        for j in range(m):
+            total = column_mass[clip, j]
+            share = 1 / total if total >= empty else mass.dtype.type(0)
+            for d in range(dim):
+                gradient[clip, j, d] *= share
+        to_visible[clip] = 0
+        sum_rows(mass[clip], gradient[clip], n, first, start, stop, to_visible[clip])
+        to_mass[clip] = 0
+        correlate(
+            visible[clip], gradient[clip], imputed[clip], n, m, first, start, stop, to_mass[clip]
+        )
+
+
+@compiled
+@no_type_check
+def sum_rows(mass, gradient, n, first, start, stop, sums):
+    """sums_i += sum_j mass_ij gradient_j."""
+    width, dim = mass.shape[1], gradient.shape[1]
+    window = width // 2
+    whole = dim // lanes_of(mass) * lanes_of(mass)
+    for i in range(n):
+        low, count = start[i], stop[i] - start[i]
+        at = (first[i] + low - window) * dim
+        for d in range(0, whole, lanes_of(mass)):
+            eliminate(mass, i * width + low, 1, gradient, at + d, dim, count, sums, i * dim + d)
+        for k in range(low, stop[i] if whole < dim else low):
+            j = first[i] + k - window
+            for d in range(whole, dim):
+                sums[i, d] += mass[i, k] * gradient[j, d]
+
+
+@compiled
+@no_type_check
+def correlate(visible, gradient, imputed, n, m, first, start, stop, to_mass):
+    """to_mass_ik = <gradient_j, visible_i - imputed_j>."""
+    width, dim = to_mass.shape[1], visible.shape[1]
+    window = width // 2
+    places = places_of(n, m, window)
+    steps, others = np.empty((dim, places), visible.dtype), np.empty((dim, places), visible.dtype)
+    transpose(visible, n, 0, steps)
+    transpose(gradient, m, window, others)
+    products = np.empty((width, stride_of(n, window)), visible.dtype)
+    inner_products(steps, others, n, m, first, products)
+    own = np.empty(m, visible.dtype)
+    for j in range(m):
+        own[j] = inner_product(gradient[j], imputed[j])
+    for i in range(n):
+        for k in range(start[i], stop[i]):
+            to_mass[i, k] = products[k, i] - own[first[i] + k - window]
+
+
+@compiled
+@no_type_check
+def inner_product(left, right):
+    """Sum of the products, a vector of partial sums at a time."""
+    lanes = lanes_of(left)
+    whole = left.size // lanes
+    partial = np.empty(lanes, left.dtype)
+    sliding_dot(left, 0, lanes, right, 0, lanes, whole, partial, 0)
+    total = partial.sum()
+    for d in range(whole * lanes, left.size):
+        total += left[d] * right[d]
+    return total
+
+
+@compiled
+@no_type_check
+def fit_loss_forward(predicted, plan, lengths, victim_lengths, difference):
+    """Writes predicted - plan (0 outside); returns its sum of squares and how many are inside."""
+    batch, time, width = predicted.shape
+    first, start = np.empty(time, np.int64), np.empty(time, np.int64)
+    stop = np.empty(time, np.int64)
+    total, count = 0.0, 0
+    for clip in range(batch):
+        n = lengths[clip]
+        ends_of_rows(n, victim_lengths[clip], width // 2, first, start, stop)
+        for i in range(n):
+            row_total = predicted.dtype.type(0)
+            for k in range(width):
+                difference[clip, i, k] = 0
+            for k in range(start[i], stop[i]):
+                gap = predicted[clip, i, k] - plan[clip, i, k]
+                difference[clip, i, k] = gap
+                row_total += gap * gap
+            total += row_total
+            count += stop[i] - start[i]
+        difference[clip, n:] = 0
+    return total, count

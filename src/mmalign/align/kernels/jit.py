@@ -1,0 +1,25 @@
+"""How kernels are compiled."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+
+
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compiles to machine code, once per machine where the result can be kept, without the GIL.
+
+    Products and sums may be fused, but nothing is reordered. Numba looks for a kept result under
+    the file of the function that Python calls: after editing what that function uses, delete
+    ``__pycache__``.
+    """
+    options = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
+    try:
+        return _jit(function, cache=True, **options)
+    except RuntimeError:  # no directory that Numba may write to: compile in every process
+        return _jit(function, **options)
+
+
+def _jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    jit: Callable[..., Any] = numba.njit(**options)(function)
+    return jit

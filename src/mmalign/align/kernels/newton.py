@@ -1,0 +1,136 @@
+"""Newton's method on the dual, whose Hessian is banded: O(time * window^2) a step.
+
+With every row scaled to sum to 1, the dual is a function of the column potentials g alone,
+
+    F(g) = sum_i log sum_j K_ij exp(g_j) - (n/m) sum_j g_j,
+
+smooth and convex, with gradient c - n/m (c the column sums of the plan P) and Hessian
+diag(c) - P^T P, the Schur complement of the full dual's, of half-bandwidth 2 * window.
+A step multiplies the plan by exp(step_j) and scales the rows again: the plan is the state, so that
+rounding is relative to its entries, not to potentials that grow with length / epsilon.
+"""
+
+from typing import no_type_check
+
+import numpy as np
+
+from mmalign.align.kernels.band import column_sums, lanes_of, places_of, rescale, row_sums
+from mmalign.align.kernels.banded import line_of, solve_laplacian
+from mmalign.align.kernels.exponential import exponential
+from mmalign.align.kernels.jit import compiled
+from mmalign.align.kernels.simd import sliding_dot
+
+NOISE = 1e-14  # share of a column's mass that rounding may move
+LONGEST = 40.0  # of a step in log mass, so that nothing overflows
+SUFFICIENT = 0.2  # share of the promised decrease that a step must keep; a Newton step keeps a half
+CLOSE = 1e-4  # a marginal error from which Newton converges quadratically
+HALVINGS = 40
+
+
+@compiled
+@no_type_check
+def newton(plan, first, n, m, window, tolerance, limit, potentials):
+    """Scales ``plan`` (rows summing to 1) until its columns sum to n/m; returns the steps taken.
+
+    The logarithm of every column's scaling is added to ``potentials``.
+    """
+    width = plan.shape[0]
+    places = places_of(n, m, window)
+    rows, columns, sums = np.zeros(places), np.zeros(places), np.zeros(places)
+    step = np.empty(m)
+    line = line_of(width)
+    hessian = np.empty((m + 1, line))
+    rows[width - 1 : width - 1 + n] = 1
+    column_sums(plan, first, n, m, rows, sums)
+    error = column_error(sums, window, n, m)
+    for taken in range(limit):
+        if error <= tolerance:
+            return taken
+        assemble(plan, first, n, m, window, hessian)
+        for j in range(m):
+            step[j] = n / m - sums[window + j]
+        solve_laplacian(hessian, width, step, m, NOISE * n / m)
+        trial = search(plan, first, n, m, window, step, sums, error, rows, columns)
+        if trial >= error and error < 1e-9:
+            return taken  # rounding is all that is left
+        if trial == np.inf:
+            return taken
+        rescale(plan, first, n, m, rows, columns)
+        for j in range(m):
+            potentials[window + j] += step[j]
+        rows[width - 1 : width - 1 + n] = 1
+        column_sums(plan, first, n, m, rows, sums)
+        error = column_error(sums, window, n, m)
+    return limit
+
+
+@compiled
+@no_type_check
+def search(plan, first, n, m, window, step, sums, error, rows, columns):
+    """Halves ``step`` until the dual falls enough or, close to the answer, the error does.
+
+    Leaves the scalings of the plan in ``rows`` and ``columns``; returns the error they lead to, or
+    inf if no step helps.
+    """
+    margin = plan.shape[0] - 1
+    power, reached = np.empty(m), np.zeros(columns.size)
+    slope, longest = 0.0, 0.0
+    for j in range(m):
+        slope += (sums[window + j] - n / m) * step[j]
+        longest = max(longest, abs(step[j]))
+    share = min(1.0, LONGEST / longest) if longest > 0 else 1.0
+    step *= share
+    for _ in range(HALVINGS):
+        exponential(step, power, columns[window:])
+        row_sums(plan, first, n, m, columns, rows)
+        change = 0.0
+        for j in range(m):
+            change -= n / m * step[j]
+        for i in range(margin, margin + n):
+            change += np.log(rows[i])
+            rows[i] = 1 / rows[i]
+        column_sums(plan, first, n, m, rows, reached)
+        for j in range(window, window + m):
+            reached[j] *= columns[j]
+        trial = column_error(reached, window, n, m)
+        # Close to the answer the dual falls by less than its rounding; then the error decides.
+        if change <= SUFFICIENT * share * slope or (error < CLOSE and trial <= 0.5 * error):
+            return trial
+        share *= 0.5
+        step *= 0.5
+    return np.inf
+
+
+@compiled
+@no_type_check
+def column_error(sums, window, n, m):
+    """Largest relative deviation of a column sum from n/m."""
+    error = 0.0
+    for j in range(window, window + m):
+        error = max(error, abs(sums[j] * m / n - 1))
+    return error
+
+
+@compiled
+@no_type_check
+def assemble(plan, first, n, m, window, hessian):
+    """hessian[j, d] = entry (j, j + d) of diag(column sums) - plan^T plan, for d >= 1."""
+    width, stride = plan.shape
+    hessian[:] = 0
+    if n == m:
+        diagonal = np.empty(stride)
+        lanes = lanes_of(plan)
+        for d in range(1, width):
+            # Column j meets row j - k on diagonal k, and column j + d the same row on k + d.
+            for j in range(window // lanes * lanes, window + n, lanes):
+                sliding_dot(
+                    plan, j, stride - 1, plan, d * stride + j, stride - 1, width - d, diagonal, j
+                )
+            for j in range(n):
+                hessian[j, d] = -diagonal[window + j]
+    else:
+        for i in range(n):
+            for k in range(max(0, window - first[i]), width):
+                for d in range(1, width - k):
+                    if plan[k + d, i] > 0:
+                        hessian[first[i] + k - window, d] -= plan[k, i] * plan[k + d, i]

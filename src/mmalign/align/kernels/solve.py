@@ -1,0 +1,155 @@
+"""A batch of alignment problems, clip after clip."""
+
+from typing import no_type_check
+
+import numpy as np
+
+from mmalign.align.kernels.band import (
+    column_sums,
+    first_places,
+    places_of,
+    rescale,
+    row_sums,
+    stride_of,
+)
+from mmalign.align.kernels.cost import cosine_scores
+from mmalign.align.kernels.jit import compiled
+from mmalign.align.kernels.newton import newton
+from mmalign.align.kernels.sinkhorn import (
+    kernel_of,
+    log_plan,
+    scaling_plan,
+    scaling_sinkhorn,
+    softmax_rows,
+)
+
+ANNEAL_FROM = 0.1  # where Newton converges in a few steps from anywhere; smaller epsilons halve it
+ANNEAL_UNTIL = 1e-2  # marginal error that is good enough to go on to the next epsilon
+WARM_UP = 5  # Sinkhorn sweeps before Newton
+NEWTON_STEPS = 200  # per epsilon; more than 50 were never seen
+
+
+@compiled
+@no_type_check
+def sinkhorn_batch(source, target, lengths, target_lengths, settings, mass, counts, errors):
+    """Exactly ``iterations`` Sinkhorn iterations for every clip, in the dtype of ``mass``.
+
+    ``settings`` is (window, epsilon, iterations). Returns 2 * clip + side
+    for the first clip whose source (side 0) or target (side 1) is not finite, or -1.
+    """
+    window, epsilon, iterations = settings
+    for clip in range(mass.shape[0]):
+        n, m = lengths[clip], target_lengths[clip]
+        first = np.empty(n, np.int64)
+        first_places(n, m, window, first)
+        shape = (2 * window + 1, stride_of(n, window))
+        plan = np.empty(shape, mass.dtype)
+        x, y = source[clip], target[clip]
+        side = cosine_scores(x, y, n, m, window, first, epsilon, plan)
+        if side > 0:
+            return 2 * clip + side - 1
+        counts[clip] = iterations
+        deepest = 600 if mass.itemsize == 8 else 60
+        if 2 / epsilon < deepest and scaling_plan(plan, first, n, m, window, iterations):
+            errors[clip] = store(plan, first, n, m, window, mass[clip])
+            continue
+        precise = np.empty(shape, np.float64)
+        cosine_scores(x, y, n, m, window, first, epsilon, precise)
+        log_plan(precise, first, n, m, window, iterations)
+        errors[clip] = store(precise, first, n, m, window, mass[clip])
+    return -1
+
+
+@compiled
+@no_type_check
+def tolerance_batch(source, target, lengths, target_lengths, settings, mass, counts, errors):
+    """Every clip until its marginals are within ``tolerance``, in float64.
+
+    ``settings`` is (window, epsilon, tolerance). Returns as :func:`sinkhorn_batch`.
+    """
+    window, epsilon, tolerance = settings
+    tolerance -= rounding_of(mass)
+    for clip in range(mass.shape[0]):
+        n, m = lengths[clip], target_lengths[clip]
+        first = np.empty(n, np.int64)
+        first_places(n, m, window, first)
+        scores = np.empty((2 * window + 1, stride_of(n, window)), np.float64)
+        side = cosine_scores(source[clip], target[clip], n, m, window, first, epsilon, scores)
+        if side > 0:
+            return 2 * clip + side - 1
+        counts[clip] = annealed_newton(scores, first, n, m, window, epsilon, tolerance)
+        errors[clip] = store(scores, first, n, m, window, mass[clip])
+    return -1
+
+
+@compiled
+@no_type_check
+def annealed_newton(scores, first, n, m, window, epsilon, tolerance):
+    """Warm-up by Sinkhorn, then Newton; small epsilons are reached by halving larger ones.
+
+    Scores become the plan; returns the sweeps.
+    """
+    potentials = np.zeros(places_of(n, m, window))
+    if epsilon >= ANNEAL_FROM:
+        warm_up(scores, first, n, m, window, potentials)
+        return WARM_UP + newton(scores, first, n, m, window, tolerance, NEWTON_STEPS, potentials)
+    current = ANNEAL_FROM
+    plan = scores * (epsilon / current)
+    warm_up(plan, first, n, m, window, potentials)
+    sweeps = WARM_UP + newton(plan, first, n, m, window, ANNEAL_UNTIL, NEWTON_STEPS, potentials)
+    while current > epsilon:
+        smaller = max(epsilon, current / 2)
+        potentials *= current / smaller
+        current = smaller
+        goal = tolerance if current == epsilon else ANNEAL_UNTIL
+        # The second pass starts from potentials alone: what underflowed on the way comes back.
+        for _ in range(2 if current == epsilon else 1):
+            softmax_rows(scores, first, n, epsilon / current, potentials, plan)
+            sweeps += newton(plan, first, n, m, window, goal, NEWTON_STEPS, potentials)
+    scores[:] = plan
+    return sweeps
+
+
+@compiled
+@no_type_check
+def warm_up(scores, first, n, m, window, potentials):
+    """Scores become a plan with exact rows and better columns; potentials say how."""
+    kernel_of(scores)
+    rows, columns = np.zeros(potentials.size), np.zeros(potentials.size)
+    scaling_sinkhorn(scores, first, n, m, window, WARM_UP, rows, columns)
+    row_sums(scores, first, n, m, columns, rows)
+    margin = scores.shape[0] - 1
+    for i in range(margin, margin + n):
+        rows[i] = 1 / rows[i]
+    rescale(scores, first, n, m, rows, columns)
+    for j in range(window, window + m):
+        potentials[j] = np.log(columns[j])
+
+
+@compiled
+@no_type_check
+def store(plan, first, n, m, window, mass):
+    """Copies a plan to its place in the batch; returns its marginal error."""
+    width = plan.shape[0]
+    for i in range(n):
+        for k in range(width):
+            mass[i, k] = plan[k, i]
+    mass[n:] = 0
+    places = places_of(n, m, window)
+    ones, rows = np.ones(places, plan.dtype), np.zeros(places, plan.dtype)
+    sums = np.empty(places, plan.dtype)
+    row_sums(plan, first, n, m, ones, rows)
+    error = 0.0
+    for i in range(width - 1, width - 1 + n):
+        error = max(error, abs(rows[i] - 1))
+    column_sums(plan, first, n, m, ones, sums)
+    for j in range(window, window + m):
+        error = max(error, abs(sums[j] * m / n - 1))
+    return error if mass.itemsize == plan.itemsize else error + rounding_of(mass)
+
+
+@compiled
+@no_type_check
+def rounding_of(mass):
+    """How far a marginal can move when a float64 plan is rounded to this dtype."""
+    return 0.0 if mass.itemsize == 8 else 2.0**-24

@@ -1,0 +1,165 @@
+"""Newton's method on the dual in torch operations; :mod:`mmalign.align.kernels.newton` explains."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from mmalign.align.scored_band import ScoredBand
+
+ANNEAL_FROM = 0.1
+ANNEAL_UNTIL = 1e-2
+WARM_UP = 5
+STEPS = 100
+HALVINGS = 30
+LONGEST = 40.0
+SUFFICIENT = 0.2
+CLOSE = 1e-4
+RIDGE = 1e-13  # lifts the null space (a constant per connected block) above rounding
+
+Plan = Float[Tensor, "batch time width"]
+
+
+def annealed_newton(
+    band: ScoredBand, *, epsilon: float, tolerance: float
+) -> tuple[Plan, Int[Tensor, " batch"]]:
+    """Sinkhorn's warm-up, then Newton; small epsilons are reached by halving larger ones."""
+    current = max(epsilon, ANNEAL_FROM)
+    potentials = _warm_up(band.softened(epsilon / current))
+    counts = torch.full(band.is_row.shape[:1], WARM_UP, device=potentials.device)
+    while True:
+        goal = tolerance if current == epsilon else ANNEAL_UNTIL
+        scores = band.softened(epsilon / current).scores + band.spread(potentials)
+        plan = scores.softmax(-1).masked_fill_(~band.is_row[..., None], 0.0)
+        plan, potentials, taken = newton(band, plan, potentials, tolerance=goal)
+        counts = counts + taken
+        if current == epsilon:
+            return plan, counts
+        smaller = max(epsilon, current / 2)
+        potentials = potentials * (current / smaller)
+        current = smaller
+
+
+def _warm_up(band: ScoredBand) -> Float[Tensor, "batch places"]:
+    columns = band.column_target.new_zeros(band.is_column.shape)
+    for _ in range(WARM_UP):
+        columns = band.column_potentials(band.row_potentials(columns))
+    return columns
+
+
+def newton(
+    band: ScoredBand, plan: Plan, potentials: Float[Tensor, "batch places"], *, tolerance: float
+) -> tuple[Plan, Float[Tensor, "batch places"], Int[Tensor, " batch"]]:
+    """Scales plans whose rows sum to 1 until their columns sum to n/m; each clip on its own."""
+    taken = torch.zeros(plan.shape[0], dtype=torch.int64, device=plan.device)
+    is_stuck = torch.zeros_like(taken, dtype=torch.bool)
+    for _ in range(STEPS):
+        sums = band.column_sums(plan)
+        is_active = (_column_error(band, sums) > tolerance) & ~is_stuck
+        if not is_active.any():
+            break
+        missing = (band.column_target - sums).masked_fill(~band.is_column, 0.0)
+        step = solve_blocks(_hessian(band, plan, sums), missing, half_width=plan.shape[2] - 1)
+        step = step.masked_fill(~band.is_column, 0.0)
+        step, found = _search(band, plan, step, missing, is_active)
+        is_stuck = is_stuck | (is_active & ~found)
+        potentials = potentials + step
+        plan = _scaled(band, plan, step, is_active & found)
+        taken = taken + (is_active & found)
+    return plan, potentials, taken
+
+
+def _scaled(band: ScoredBand, plan: Plan, step: Tensor, is_active: Tensor) -> Plan:
+    heavier = plan * band.spread(step.exp())
+    heavier = heavier / heavier.sum(-1, keepdim=True).masked_fill(~band.is_row[..., None], 1.0)
+    return torch.where(is_active[:, None, None], heavier, plan)
+
+
+def _column_error(band: ScoredBand, sums: Tensor) -> Tensor:
+    error = (sums / band.column_target - 1.0).masked_fill(~band.is_column, 0.0)
+    return error.abs().amax(-1)
+
+
+def _search(
+    band: ScoredBand, plan: Plan, step: Tensor, missing: Tensor, is_active: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Halves the step of each clip until the dual falls enough or, close by, the error halves."""
+    slope = -(missing * step).sum(-1)
+    share = (LONGEST / step.abs().amax(-1).clamp(min=LONGEST)).where(is_active, 0.0)
+    error = (missing.abs() / band.column_target).amax(-1)
+    found = ~is_active
+    for _ in range(HALVINGS):
+        trial = share[:, None] * step
+        reached = (plan * band.spread(trial.exp())).sum(-1).masked_fill(~band.is_row, 1.0)
+        change = reached.log().sum(-1) - (band.column_target * trial).sum(-1)
+        everyone = torch.ones_like(is_active)
+        sums = band.column_sums(_scaled(band, plan, trial, everyone))
+        is_halved = (error < CLOSE) & (_column_error(band, sums) <= 0.5 * error)
+        fits = (change <= SUFFICIENT * share * slope) | is_halved
+        found = found | fits
+        if found.all():
+            break
+        share = torch.where(found, share, 0.5 * share)
+    share = share.masked_fill(~found, 0.0)
+    return share[:, None] * step, found & is_active
+
+
+def _hessian(band: ScoredBand, plan: Plan, sums: Tensor) -> Float[Tensor, "batch places width"]:
+    """Entry (j, d) is that of columns j and j + d in diag(column sums) - plan^T plan."""
+    batch, time, width = plan.shape
+    diagonals = []
+    for d in range(width):
+        products = plan.new_zeros(batch, time, width)
+        products[..., : width - d] = plan[..., : width - d] * plan[..., d:]
+        diagonals.append(-band.column_sums(products))
+    hessian = torch.stack(diagonals, dim=-1)
+    # Padding gets a 1 on the diagonal: a system of its own, with the answer 0.
+    hessian = hessian.masked_fill(~band.is_column[..., None], 0.0)
+    own = torch.where(band.is_column, sums + RIDGE * band.column_target, torch.ones_like(sums))
+    hessian[..., 0] += own
+    return hessian
+
+
+def solve_blocks(
+    matrix: Float[Tensor, "batch places width"],
+    vector: Float[Tensor, "batch places"],
+    *,
+    half_width: int,
+) -> Float[Tensor, "batch places"]:
+    """Solves symmetric banded systems as block tridiagonal ones, blocks as wide as the band."""
+    batch, places, width = matrix.shape
+    blocks = -(-places // half_width)
+    padded = matrix.new_zeros(batch, blocks * half_width, width)
+    padded[:, :places] = matrix
+    padded[:, places:, 0] = 1.0
+    right = vector.new_zeros(batch, blocks * half_width)
+    right[:, :places] = vector
+    band = padded.view(batch, blocks, half_width, width)
+    parts = right.view(batch, blocks, half_width, 1)
+    own, shared = _blocks_of(band)
+    factors: list[Tensor] = []
+    links: list[Tensor] = []
+    answers: list[Tensor] = []
+    for t in range(blocks):
+        square, part = own[:, t], parts[:, t]
+        if t:
+            square = square - links[-1].mT @ links[-1]
+            part = part - links[-1].mT @ answers[-1]
+        factors.append(torch.linalg.cholesky_ex(square).L)
+        links.append(torch.linalg.solve_triangular(factors[-1], shared[:, t], upper=False))
+        answers.append(torch.linalg.solve_triangular(factors[-1], part, upper=False))
+    for t in reversed(range(blocks)):
+        part = answers[t] if t == blocks - 1 else answers[t] - links[t] @ answers[t + 1]
+        answers[t] = torch.linalg.solve_triangular(factors[t].mT, part, upper=True)
+    return torch.cat(answers, dim=1)[:, :places, 0]
+
+
+def _blocks_of(band: Tensor) -> tuple[Tensor, Tensor]:
+    """Diagonal blocks, and the blocks right of them, of a symmetric banded matrix."""
+    size = band.shape[2]
+    offset = torch.arange(size, device=band.device)
+    gap = offset - offset[:, None]
+    batch, blocks = band.shape[:2]
+    own = band.gather(3, gap.abs().expand(batch, blocks, size, size))
+    own = own.triu() + own.triu(1).mT
+    shared = band.gather(3, (gap + size).clamp(max=size).expand(batch, blocks, size, size))
+    return own, shared.tril()

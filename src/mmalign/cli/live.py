@@ -1,0 +1,77 @@
+"""A live line of losses while a run trains."""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+
+class LiveLine:
+    """A progress bar with the latest losses on a terminal; one plain line an epoch elsewhere."""
+
+    def __init__(self, *, is_on: bool, events: Callable[[], Any] | None = None) -> None:
+        self.is_on = is_on
+        self.events = events
+        self.writer: Any = None
+        self.bar: Any = None
+
+    def __enter__(self) -> "LiveLine":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+    def show(self, record: dict[str, Any], training: Any) -> None:
+        """Show an epoch's record, and hand it to TensorBoard."""
+        if not self.is_on:
+            return
+        if self.events is not None:
+            # Opened with the first epoch: before, the run directory must be left to the run.
+            self.writer = self.writer or self.events()
+            _write_events(record, self.writer)
+        text = _line(record)
+        if not sys.stderr.isatty():
+            typer.echo(text, err=True)
+            return
+        if self.bar is None:
+            self.bar = _start(training.total_epochs)
+        self.bar.update(self.bar.task_ids[0], completed=record["epoch"], description=text)
+
+
+def _line(record: dict[str, Any]) -> str:
+    losses = " ".join(f"{name} {value:.3f}" for name, value in record["losses"].items())
+    shown = {}
+    for setting, metrics in record["valid"].items():
+        name = "mae" if "mae" in metrics else "accuracy"
+        shown[setting] = f"{name} {metrics[name]:.3f}"
+    valid = " ".join(f"valid {setting} {text}" for setting, text in shown.items())
+    return f"epoch {record['epoch']}: {losses} | {valid}"
+
+
+def _start(total: int) -> Any:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = BarColumn(bar_width=20), MofNCompleteColumn(), TimeRemainingColumn()
+    bar = Progress(*columns, TextColumn("{task.description}"), console=Console(stderr=True))
+    bar.add_task("", total=total)
+    bar.start()
+    return bar
+
+
+def _write_events(record: dict[str, Any], writer: Any) -> None:
+    epoch = record["epoch"]
+    for name, value in record["losses"].items():
+        writer.add_scalar(f"loss/{name}", value, epoch)
+    for setting, metrics in record["valid"].items():
+        for name, value in metrics.items():
+            writer.add_scalar(f"valid {setting}/{name}", value, epoch)
+    writer.flush()

@@ -1,0 +1,122 @@
+"""`mmalign train`: one run, resumable."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mmalign.cli.options import Data, Device, NonFinite, Threads
+
+
+def train(
+    data: Data,
+    visible: Annotated[str, typer.Option(help="Modality that is always there.")],
+    victim: Annotated[str, typer.Option(help="Modality that may be missing.")],
+    out: Annotated[Path, typer.Option(help="Run directory to create, or to resume.")],
+    survival: Annotated[float, typer.Option(help="Share of clips that keep the victim.")] = 0.1,
+    setting: Annotated[
+        str, typer.Option(help="A: victim missing in all of valid and test; B: as in train.")
+    ] = "A",
+    method: Annotated[str | None, typer.Option(help="Who imputes. Default: mmalign.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Weights, order, dropout and masks.")] = None,
+    config: Annotated[Path | None, typer.Option(help="TOML file of settings.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting, e.g. --set window=4.")
+    ] = None,
+    improved: Annotated[
+        bool, typer.Option("--improved", help="Both passes and step contrast: our recommendation.")
+    ] = False,
+    non_finite: NonFinite = "reject",
+    device: Device = "auto",
+    threads: Threads = 1,
+    tensorboard: Annotated[
+        bool, typer.Option("--tensorboard", help="Write events into OUT/tensorboard.")
+    ] = False,
+) -> None:
+    """Train one model; killed, the same command goes on where it stopped."""
+    import torch
+
+    from mmalign.cli.live import LiveLine
+    from mmalign.data import Protocol, load_dataset
+    from mmalign.training.config import IMPROVED, config_from, read_config
+    from mmalign.training.device import choose_device
+    from mmalign.training.distributed import join_world
+    from mmalign.training.run import Run
+
+    chosen: dict[str, Any] = dict(IMPROVED) if improved else {}
+    chosen |= read_config(config) if config is not None else {}
+    chosen |= parse_settings(settings or [])
+    chosen |= {k: v for k, v in (("method", method), ("seed", seed)) if v is not None}
+    training_config = config_from(chosen)
+    protocol = Protocol(
+        visible=visible,
+        victim=victim,
+        survival=survival,
+        setting=setting,
+        seed=training_config.seed,
+    )
+    torch.set_num_threads(threads)
+    place = choose_device(device)
+    dataset = load_dataset(data, non_finite=non_finite)
+    events = _event_writer(out) if tensorboard else None
+    with join_world(place) as world, LiveLine(is_on=world.is_leader, events=events) as live:
+        run = Run(
+            dataset=dataset,
+            protocol=protocol,
+            config=training_config,
+            out=out,
+            device=place,
+            world=world,
+        )
+        result = run.execute(live.show)
+        if world.is_leader:
+            _print_result(result, out)
+
+
+def parse_settings(pairs: list[str]) -> dict[str, Any]:
+    """Settings from `name=value` texts, values in TOML's spelling (a bare word is text).
+
+    Raises:
+        ConfigError: If a text has no equals sign.
+    """
+    import tomllib
+
+    from mmalign.errors import ConfigError
+
+    parsed = {}
+    for pair in pairs:
+        name, sign, text = pair.partition("=")
+        if not sign:
+            raise ConfigError(f"--set {pair!r} is not of the form name=value")
+        try:
+            parsed[name.strip()] = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            parsed[name.strip()] = text
+    return parsed
+
+
+def _event_writer(out: Path) -> Callable[[], Any]:
+    """Opens OUT/tensorboard when called; whether it can is told at once."""
+    from mmalign.errors import ConfigError
+
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise ConfigError(
+            "--tensorboard needs a package: pip install 'mmalign[tensorboard]'"
+        ) from error
+    return lambda: SummaryWriter(out / "tensorboard")
+
+
+def _print_result(result: dict[str, Any], out: Path) -> None:
+    from mmalign.cli.tables import print_scores
+
+    typer.echo(
+        f"best epoch {result['best_epoch']} of {result['epochs']}, "
+        f"{result['training_seconds']:.0f} s; run directory {out}"
+    )
+    print_scores(
+        {f"{result['method']}, {split}": scores for split, scores in result["metrics"].items()}
+        | {f"floor, {split}": scores for split, scores in result["floor"].items()}
+    )

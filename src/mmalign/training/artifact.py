@@ -1,0 +1,159 @@
+"""A trained model on disk, as Hugging Face tools expect it, with a hash of every file.
+
+`config.json`, `model.safetensors` and `README.md` can be shared as they are; `manifest.json` holds
+the SHA-256 of each, which is checked before anything is parsed. No pickle anywhere.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+
+from mmalign.data.task import Classification, task_from_json, task_to_json
+from mmalign.errors import CorruptArtifactError, MMAlignError
+from mmalign.files import write_atomically
+from mmalign.training.config import Config, config_from, config_to_json
+from mmalign.training.methods import build_model
+from mmalign.training.prediction import Predictor
+from mmalign.version import __version__
+
+FORMAT_VERSION = 1
+WEIGHTS, SETTINGS, CARD, MANIFEST = "model.safetensors", "config.json", "README.md", "manifest.json"
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A loaded model: what predicts, and the settings it was trained with."""
+
+    predictor: Predictor
+    config: Config
+
+
+def write_json(file: Path, content: Any) -> None:
+    """Replace a JSON file; NaN has no place in it."""
+    text = json.dumps(content, indent=2, allow_nan=False, sort_keys=False)
+    write_atomically(file, (text + "\n").encode())
+
+
+def save_artifact(folder: Path, artifact: Artifact, *, summary: str = "") -> None:
+    """Write weights, settings and model card into a folder; call `seal` when all is there."""
+    predictor = artifact.predictor
+    folder.mkdir(parents=True, exist_ok=True)
+    weights = {k: v.detach().cpu().contiguous() for k, v in predictor.model.state_dict().items()}
+    write_atomically(folder / WEIGHTS, save_tensors(weights, metadata={"format": "pt"}))
+    settings = {
+        "library_name": "mmalign",
+        "format": FORMAT_VERSION,
+        "mmalign_version": __version__,
+        "task": task_to_json(predictor.task),
+        "visible": predictor.visible,
+        "victim": predictor.victim,
+        "features": predictor.features(),
+        "config": config_to_json(artifact.config),
+    }
+    write_json(folder / SETTINGS, settings)
+    write_atomically(folder / CARD, _model_card(artifact, summary).encode())
+
+
+def seal(folder: Path, details: dict[str, Any]) -> None:
+    """Write the manifest: details, and the SHA-256 of every file beside it."""
+    files = {
+        file.name: hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in sorted(folder.iterdir())
+        if file.is_file() and file.name != MANIFEST and not file.name.startswith(".")
+    }
+    write_json(folder / MANIFEST, {"format": FORMAT_VERSION, **details, "files": files})
+
+
+def load_artifact(folder: Path) -> Artifact:
+    """The model in a folder, verified byte by byte.
+
+    Raises:
+        CorruptArtifactError: If a file is missing or not as it was written.
+        MMAlignError: If the folder holds no finished model.
+    """
+    manifest = _read_manifest(folder)
+    settings_bytes = _verified(folder, SETTINGS, manifest)
+    weights_bytes = _verified(folder, WEIGHTS, manifest)
+    try:
+        settings = json.loads(settings_bytes)
+        task = task_from_json(settings["task"])
+        visible, victim = settings["visible"], settings["victim"]
+        config = config_from(settings["config"])
+        features = settings["features"]
+        model = build_model(
+            config,
+            task,
+            visible_features=features[visible],
+            victim_features=features[victim],
+        )
+        model.load_state_dict(load_tensors(weights_bytes))
+    except (KeyError, ValueError, TypeError, RuntimeError, SafetensorError) as error:
+        raise CorruptArtifactError(
+            f"{folder}: settings and weights do not fit ({error})"
+        ) from error
+    model.eval()
+    return Artifact(Predictor(model, visible, victim, task), config)
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    file = folder / MANIFEST
+    if not file.is_file():
+        where = "there is no such directory" if not folder.is_dir() else f"there is no {MANIFEST}"
+        raise MMAlignError(
+            f"{folder}: not a finished run: {where}. Train it with mmalign train … --out {folder}."
+        )
+    try:
+        manifest = json.loads(file.read_bytes())
+        if not isinstance(manifest["files"], dict):
+            raise TypeError("files is no object")
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptArtifactError(f"{file}: not a manifest ({error})") from error
+    if manifest.get("format") != FORMAT_VERSION:
+        raise MMAlignError(
+            f"{folder}: format {manifest.get('format')} is not known here. Upgrade mmalign."
+        )
+    return dict(manifest)
+
+
+def _verified(folder: Path, name: str, manifest: dict[str, Any]) -> bytes:
+    try:
+        content = (folder / name).read_bytes()
+    except OSError as error:
+        raise CorruptArtifactError(f"{folder / name}: cannot be read ({error.strerror})") from error
+    if hashlib.sha256(content).hexdigest() != manifest["files"].get(name):
+        raise CorruptArtifactError(
+            f"{folder / name}: its bytes are not those that were written. Copy or train it again."
+        )
+    return content
+
+
+def _model_card(artifact: Artifact, summary: str) -> str:
+    predictor, config = artifact.predictor, artifact.config
+    if isinstance(predictor.task, Classification):
+        task = f"classification into {', '.join(predictor.task.classes)}"
+    else:
+        task = "regression"
+    features = ", ".join(f"{name} ({dim})" for name, dim in predictor.features().items())
+    return f"""---
+library_name: mmalign
+license: mit
+tags: [multimodal, missing-modality, {config.method}]
+---
+# {config.method}: {predictor.visible} with {predictor.victim} that may be missing
+
+Task: {task}. Features: {features}.
+
+{summary}
+```python
+import mmalign
+model = mmalign.load("path/to/this/directory")
+model.predict(clips)   # clips without {predictor.victim} are fine
+```
+Made with mmalign {__version__}; settings are in `config.json`, hashes in `manifest.json`.
+"""

@@ -1,0 +1,92 @@
+"""A training state in one file, replaced atomically and checked before it is believed."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+from torch import Tensor
+
+from mmalign.errors import CorruptArtifactError
+from mmalign.files import write_atomically
+from mmalign.training.loop import TrainingState
+
+DIGEST_BYTES = 32
+
+
+def save_checkpoint(state: TrainingState, file: Path) -> None:
+    """Write weights, optimisers, selections and history; a kill leaves the old file or the new."""
+    tensors = {f"model/{name}": tensor for name, tensor in state.model.state_dict().items()}
+    for which, optimizer in _optimizers(state).items():
+        for index, slots in optimizer.state_dict()["state"].items():
+            tensors |= {f"{which}/{index}/{slot}": tensor for slot, tensor in slots.items()}
+    for name, selection in state.selections.items():
+        tensors |= {f"best/{name}/{key}": value for key, value in selection.best_state.items()}
+    progress = {
+        "history": state.history,
+        "seconds": state.seconds,
+        "selections": {
+            name: {"score": selection.best_score, "epoch": selection.best_epoch}
+            for name, selection in state.selections.items()
+        },
+    }
+    contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    payload = save_tensors(contiguous, metadata={"progress": json.dumps(progress)})
+    write_atomically(file, payload + hashlib.sha256(payload).digest())
+
+
+def load_checkpoint(file: Path, state: TrainingState) -> None:
+    """Bring a fresh state to where the file was written.
+
+    Raises:
+        CorruptArtifactError: If the bytes are not those that were written, or do not fit the state.
+    """
+    payload = _verified(file)
+    try:
+        tensors = load_tensors(payload)
+        header = json.loads(payload[8 : 8 + int.from_bytes(payload[:8], "little")])
+        progress = json.loads(header["__metadata__"]["progress"])
+        state.model.load_state_dict(_under(tensors, "model"))
+        for which, optimizer in _optimizers(state).items():
+            _restore_optimizer(optimizer, _under(tensors, which))
+        for name, selection in state.selections.items():
+            known = progress["selections"][name]
+            selection.best_score = tuple(known["score"])
+            selection.best_epoch = known["epoch"]
+            selection.best_state = _under(tensors, f"best/{name}")
+    except (SafetensorError, KeyError, ValueError, RuntimeError) as error:
+        raise CorruptArtifactError(f"{file}: does not fit this run ({error})") from error
+    state.history = progress["history"]
+    state.seconds = progress["seconds"]
+
+
+def _verified(file: Path) -> bytes:
+    content = file.read_bytes()
+    payload, digest = content[:-DIGEST_BYTES], content[-DIGEST_BYTES:]
+    if hashlib.sha256(payload).digest() != digest:
+        raise CorruptArtifactError(
+            f"{file}: its bytes are not those that were written. "
+            "Delete the run directory and train again."
+        )
+    return payload
+
+
+def _optimizers(state: TrainingState) -> dict[str, torch.optim.Optimizer]:
+    both = {"main": state.optimizers.main, "fit": state.optimizers.fit}
+    return {name: optimizer for name, optimizer in both.items() if optimizer is not None}
+
+
+def _under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    start = prefix + "/"
+    return {name.removeprefix(start): t for name, t in tensors.items() if name.startswith(start)}
+
+
+def _restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    slots: dict[int, dict[str, Tensor]] = {}
+    for key, tensor in tensors.items():
+        index, slot = key.split("/")
+        slots.setdefault(int(index), {})[slot] = tensor
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": slots})

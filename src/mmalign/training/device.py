@@ -1,0 +1,22 @@
+"""Where to compute."""
+
+import torch
+
+from mmalign.errors import ConfigError
+
+
+def choose_device(name: str) -> torch.device:
+    """The device of that name; `auto` takes a GPU if there is one.
+
+    Raises:
+        ConfigError: If there is no such device here.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise ConfigError(f"device {name!r} cannot be used here ({reason}); try cpu") from error
+    return device

@@ -1,0 +1,297 @@
+"""MM-Align in six lines, with scikit-learn's manners."""
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from mmalign import align
+from mmalign.data.batching import Batches
+from mmalign.data.clip import Clip
+from mmalign.data.dataset import Dataset
+from mmalign.data.missingness import surviving_ids
+from mmalign.data.split import Split
+from mmalign.data.task import Classification, Labels, Regression, Task
+from mmalign.errors import ConfigError, DataError, MMAlignError
+from mmalign.imputers.mmalign import AlignmentDynamicsLearner
+from mmalign.model.pair import Pair, to_pair
+from mmalign.training.artifact import Artifact, load_artifact, save_artifact, seal
+from mmalign.training.config import config_from, config_to_json
+from mmalign.training.device import choose_device
+from mmalign.training.loop import Training, start_training
+from mmalign.training.methods import find_method
+from mmalign.training.prediction import Predictor
+
+VALIDATION_SHARE = 0.15
+Clips = Split | Sequence[Clip]
+
+
+class MMAlign:
+    """Trains on clips of which some lack the victim, and predicts on clips of either kind.
+
+    Args:
+        visible: The modality that is always there.
+        victim: The modality that may be missing.
+        device: `auto`, `cpu`, `cuda`, ….
+        settings: Any field of `mmalign.training.config.Config`, e.g. `window=8`.
+
+    >>> from mmalign.data import TwinConfig, synthetic_twin
+    >>> data = synthetic_twin(TwinConfig(clips=(40, 10, 10))).dataset
+    >>> model = MMAlign("visible", "victim", window=4, epochs=1).fit(data["train"], data["valid"])
+    >>> model.predict(data["test"]).shape
+    (10,)
+    """
+
+    def __init__(self, visible: str, victim: str, *, device: str = "auto", **settings: Any) -> None:
+        if visible == victim:
+            raise ConfigError(f"visible and victim are both {visible!r}; choose two modalities")
+        self.visible = visible
+        self.victim = victim
+        self.device = device
+        self.settings = settings
+        self.config = config_from(settings)
+        find_method(self.config.method)
+        self.predictor: Predictor | None = None
+        self.history: list[dict[str, Any]] = []
+
+    # --- scikit-learn's manners -----------------------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
+        """All constructor arguments, as `sklearn.base.clone` wants them."""
+        pair = {"visible": self.visible, "victim": self.victim, "device": self.device}
+        return {**pair, **config_to_json(self.config)}
+
+    def set_params(self, **params: Any) -> "MMAlign":
+        """Change constructor arguments; a fitted model becomes unfitted.
+
+        Raises:
+            ConfigError: If a name is unknown or a value makes no sense.
+        """
+        self.__init__(**{**self.get_params(), **params})  # type: ignore[misc]
+        return self
+
+    def __repr__(self) -> str:
+        shown = "".join(f", {name}={value!r}" for name, value in self.settings.items())
+        return f"MMAlign({self.visible!r}, {self.victim!r}{shown})"
+
+    # --- training -------------------------------------------------------------------------
+
+    def fit(self, train: Split | Dataset, valid: Split | None = None) -> "MMAlign":
+        """Learn from clips, complete and incomplete ones; keep the epoch that validates best.
+
+        Args:
+            train: Training clips, or a dataset with `train` and perhaps `valid`.
+            valid: Validation clips; without them, 15 % of the training clips are set aside.
+
+        Raises:
+            DataError: If a modality or the labels are not in the clips.
+            TrainingError: If a loss is not finite.
+        """
+        if isinstance(train, Dataset):
+            valid = valid if valid is not None or "valid" not in train.splits else train["valid"]
+            train = train["train"]
+        if valid is None:
+            train, valid = _set_aside(train, self.config.seed)
+        dataset = self._seen(train, valid)
+        validations = {"valid": dataset["valid"]}
+        pair = {"visible": self.visible, "victim": self.victim}
+        state = start_training(dataset, self.config, **pair, validations=validations)
+        device = choose_device(self.device)
+        state.model.to(device)
+        training = Training(
+            state,
+            dataset,
+            self.config,
+            visible=self.visible,
+            victim=self.victim,
+            validations=validations,
+            device=device,
+        )
+        training.run()
+        state.model.load_state_dict(state.selections["valid"].best_state)
+        self.predictor = Predictor(state.model.eval(), self.visible, self.victim, dataset.task)
+        self.history = state.history
+        return self
+
+    def _seen(self, train: Split, valid: Split) -> Dataset:
+        see = find_method(self.config.method).see
+        splits = {
+            name: see(self._pair_of(split), self.visible, self.victim)
+            for name, split in (("train", train), ("valid", valid))
+        }
+        dims = {name: _dim(splits["train"], name) for name in (self.visible, self.victim)}
+        return Dataset(_task_of(train), dims, splits)
+
+    def _pair_of(self, split: Split) -> Split:
+        for name in (self.visible, self.victim):
+            if name not in split.sequences:
+                raise DataError(
+                    f"there is no modality {name!r}",
+                    fix=f"These clips have {', '.join(split.sequences)}.",
+                )
+        return split.only([self.visible, self.victim])
+
+    # --- using a fitted model -------------------------------------------------------------
+
+    @property
+    def fitted(self) -> Predictor:
+        """What predicts.
+
+        Raises:
+            MMAlignError: If the model is not fitted yet.
+        """
+        if self.predictor is None:
+            raise MMAlignError("this model is not fitted. Call fit(train, valid=…) first.")
+        return self.predictor
+
+    def predict(self, clips: Clips) -> Labels:
+        """One prediction a clip: a number, or the index of a class."""
+        return self.fitted.to_labels(self.fitted.outputs(self.prepared(clips)))
+
+    def predict_proba(self, clips: Clips) -> Float[np.ndarray, "clips classes"]:
+        """Probability of each class.
+
+        Raises:
+            MMAlignError: If the task is regression.
+        """
+        if not isinstance(self.fitted.task, Classification):
+            raise MMAlignError("probabilities need a classification task. Use predict.")
+        shares: Float[np.ndarray, "clips classes"] = (
+            self.fitted.outputs(self.prepared(clips)).softmax(dim=-1).numpy()
+        )
+        return shares
+
+    def score(self, clips: Clips) -> dict[str, float]:
+        """The task's metrics on labelled clips."""
+        return self.fitted.evaluate(self.prepared(clips))
+
+    def impute(self, clips: Clips) -> list[Float[np.ndarray, "_ _"]]:
+        """The hidden steps `[time, dim]` that would stand in for the victim, clip by clip."""
+        imputed = []
+        for pair in self._pairs(clips):
+            with torch.no_grad():
+                hidden = self.fitted.model.impute(self.fitted.model.encode_visible(pair))
+            imputed.append(hidden.steps[0].numpy())
+        return imputed
+
+    def align(self, clips: Clips) -> list[Float[np.ndarray, "_ _"]]:
+        """One dense plan `[visible time, victim time]` a clip.
+
+        The solver's where the clip has its victim, the fitter's prediction where it has not.
+
+        Raises:
+            MMAlignError: If the method does not align.
+        """
+        imputer = self.fitted.model.imputer
+        if not isinstance(imputer, AlignmentDynamicsLearner):
+            raise MMAlignError(f"method {self.config.method!r} does not align modalities")
+        return [self._plan(imputer, pair) for pair in self._pairs(clips)]
+
+    def _plan(
+        self, imputer: AlignmentDynamicsLearner, pair: Pair
+    ) -> Float[np.ndarray, "time victim_time"]:
+        model = self.fitted.model
+        with torch.no_grad():
+            visible = model.encode_visible(pair)
+            if bool(pair.is_complete.all()):
+                lengths = pair.victim_lengths
+                mass = imputer.plan(visible, model.encode_victim(pair)).mass
+            else:
+                lengths = model.victim_lengths(visible.lengths)
+                mass = imputer.predicted_plan(visible, lengths)
+        dense = align.to_dense(mass, visible_lengths=visible.lengths, victim_lengths=lengths)
+        plan: Float[np.ndarray, "time victim_time"] = dense[0].numpy()
+        return plan
+
+    def prepared(self, clips: Clips) -> Split:
+        """The clips as the model sees them: its two modalities only.
+
+        Raises:
+            DataError: If a modality is not in the clips.
+        """
+        split = clips if isinstance(clips, Split) else _from_clips(clips, self)
+        see = find_method(self.config.method).see
+        return see(self._pair_of(split), self.visible, self.victim)
+
+    def _pairs(self, clips: Clips) -> list[Pair]:
+        self.fitted.model.cpu().eval()
+        batches = Batches(self.prepared(clips), self.fitted.features(), batch_size=1)
+        return [to_pair(batch, self.visible, self.victim) for batch in batches.in_order()]
+
+    # --- files ----------------------------------------------------------------------------
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write config, weights, model card and manifest into a directory.
+
+        Raises:
+            MMAlignError: If the model is not fitted.
+        """
+        save_artifact(Path(path), Artifact(self.fitted, self.config))
+        seal(Path(path), {})
+
+    save_pretrained = save
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> "MMAlign":
+        """The model that `save` or `mmalign train` wrote.
+
+        Raises:
+            CorruptArtifactError: If a file is not as it was written.
+            MMAlignError: If there is no finished model.
+        """
+        artifact = load_artifact(Path(path))
+        predictor = artifact.predictor
+        model = cls(predictor.visible, predictor.victim, **config_to_json(artifact.config))
+        model.predictor = predictor
+        return model
+
+    @classmethod
+    def from_pretrained(cls, name: str | PathLike[str]) -> "MMAlign":
+        """A model from a directory, or from the Hugging Face Hub by name.
+
+        Raises:
+            CorruptArtifactError: If a file is not as it was written.
+            MMAlignError: If there is no such model.
+        """
+        if Path(name).is_dir():
+            return cls.load(name)
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+        try:
+            return cls.load(snapshot_download(str(name)))
+        except (OSError, HfHubHTTPError, HFValidationError) as error:
+            raise MMAlignError(f"{name}: neither a directory nor a model on the Hub") from error
+
+
+def _task_of(split: Split) -> Task:
+    if split.labels is None:
+        raise DataError("training clips have no labels", fix="Give them a label each.")
+    if split.task is not None:
+        return split.task
+    if split.labels.dtype.kind == "f":
+        return Regression()
+    return Classification(tuple(map(str, range(max(2, int(split.labels.max()) + 1)))))
+
+
+def _dim(split: Split, modality: str) -> int:
+    for steps in split.sequences[modality]:
+        if steps is not None:
+            return int(steps.shape[1])
+    raise DataError("no training clip has the modality", modality=modality)
+
+
+def _from_clips(clips: Sequence[Clip], model: MMAlign) -> Split:
+    return Split.from_clips(clips, [model.visible, model.victim], model.fitted.task)
+
+
+def _set_aside(train: Split, seed: int) -> tuple[Split, Split]:
+    """Training and validation clips, chosen by a hash of their ids."""
+    count = max(1, int(VALIDATION_SHARE * len(train)))
+    chosen = surviving_ids(train.ids, count=count, seed=seed)
+    is_valid = np.array([clip_id in chosen for clip_id in train.ids])
+    return train.select(np.flatnonzero(~is_valid)), train.select(np.flatnonzero(is_valid))

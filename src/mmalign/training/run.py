@@ -1,0 +1,281 @@
+"""A training run in a directory: it resumes after a kill, and never mixes with another run."""
+
+import fcntl
+import json
+import os
+import platform
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+
+from mmalign.data.dataset import Dataset
+from mmalign.data.fingerprint import dataset_hash
+from mmalign.data.missingness import Protocol
+from mmalign.data.split import Split
+from mmalign.data.task import Classification
+from mmalign.errors import DataError, MMAlignError
+from mmalign.evaluation.floors import constant_floor
+from mmalign.files import write_atomically
+from mmalign.model.backbone import count_parameters
+from mmalign.training.artifact import MANIFEST, Artifact, save_artifact, seal, write_json
+from mmalign.training.checkpoint import load_checkpoint, save_checkpoint
+from mmalign.training.config import Config, config_to_json
+from mmalign.training.distributed import World
+from mmalign.training.loop import Record, Training, TrainingState, start_training
+from mmalign.training.methods import find_method, seen_by
+from mmalign.training.prediction import Predictor
+from mmalign.version import __version__
+
+IDENTITY, CHECKPOINT, LOCK = "run.json", "checkpoint/state.safetensors", ".lock"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What to train, and where.
+
+    Attributes:
+        dataset: All clips, complete; the protocol takes away what must be missing.
+        protocol: Who loses what.
+        config: Method, model and training.
+        out: The run directory.
+        device: Where to compute.
+        world: The processes that train together.
+    """
+
+    dataset: Dataset
+    protocol: Protocol
+    config: Config
+    out: Path
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    world: World = field(default_factory=World)
+
+    def execute(self, on_epoch: Callable[[Record, Training], None]) -> dict[str, Any]:
+        """Train, or go on where a killed run stopped; returns the content of `result.json`.
+
+        Raises:
+            MMAlignError: If the directory is busy, finished, or belongs to another run.
+            DataError: If a modality or a split is not in the data.
+            TrainingError: If a loss is not finite; the last checkpoint is kept.
+        """
+        find_method(self.config.method)
+        self.dataset.require(self.protocol.visible, self.protocol.victim)
+        for split in ("train", "valid"):
+            if self.dataset[split].labels is None:
+                raise DataError("training needs labels", split=split)
+        with self._claimed():
+            return self._train(on_epoch)
+
+    def _train(self, on_epoch: Callable[[Record, Training], None]) -> dict[str, Any]:
+        masks = self.protocol.masks(self.dataset)
+        seen = seen_by(find_method(self.config.method), self.dataset, masks)
+        training = self._prepare(seen)
+        while not training.is_finished():
+            record = training.run_epoch()
+            if self.world.is_leader:
+                save_checkpoint(training.state, self.out / CHECKPOINT)
+                _write_lines(self.out / "metrics.jsonl", training.state.history)
+                on_epoch(record, training)
+        if not self.world.is_leader:
+            return {}
+        masks.save(self.out / "masks.json")
+        return self._finish(training, seen)
+
+    def _prepare(self, seen: Dataset) -> Training:
+        validations = {self.protocol.setting: seen["valid"]}
+        visible, victim = self.protocol.visible, self.protocol.victim
+        state = start_training(
+            seen, self.config, visible=visible, victim=victim, validations=validations
+        )
+        state.model.to(self.device)
+        if (self.out / CHECKPOINT).exists():
+            load_checkpoint(self.out / CHECKPOINT, state)
+        return Training(
+            state,
+            seen,
+            self.config,
+            visible=visible,
+            victim=victim,
+            validations=validations,
+            device=self.device,
+            world=self.world,
+        )
+
+    def _finish(self, training: Training, seen: Dataset) -> dict[str, Any]:
+        state, setting = training.state, self.protocol.setting
+        state.model.load_state_dict(state.selections[setting].best_state)
+        predictor = Predictor(state.model, self.protocol.visible, self.protocol.victim, seen.task)
+        result = self._result(predictor, state, seen)
+        _write_predictions(predictor, seen, self.out / "predictions.parquet")
+        write_json(self.out / "result.json", result)
+        save_artifact(self.out, Artifact(predictor, self.config), summary=_summary(result))
+        seal(self.out, self._identity())
+        return result
+
+    def _result(self, predictor: Predictor, state: TrainingState, seen: Dataset) -> dict[str, Any]:
+        """Metrics of the selected epoch; the test split is read here, once, after training."""
+        scores, floors = {}, {}
+        train_labels = self.dataset["train"].labels
+        for name in ("valid", "test"):
+            split = seen.splits.get(name)
+            if split is not None and split.labels is not None and train_labels is not None:
+                scores[name] = _without_nan(predictor.evaluate(split))
+                floors[name] = _without_nan(constant_floor(seen.task, train_labels, split.labels))
+        return {
+            "method": self.config.method,
+            "protocol": asdict(self.protocol),
+            "metrics": scores,
+            "floor": floors,
+            "best_epoch": state.selections[self.protocol.setting].best_epoch,
+            "epochs": len(state.history),
+            "training_seconds": state.seconds,
+            "parameters": {
+                "backbone": count_parameters(state.model.backbone),
+                "imputer": count_parameters(state.model.imputer),
+            },
+        }
+
+    def _identity(self) -> dict[str, Any]:
+        """All that must be equal for a checkpoint to be this run's."""
+        return {
+            "mmalign": __version__,
+            "torch": str(torch.__version__),
+            "python": platform.python_version(),
+            "threads": torch.get_num_threads(),
+            "processes": self.world.size,
+            "device": self.device.type,
+            "data": dataset_hash(self.dataset.only([self.protocol.visible, self.protocol.victim])),
+            "protocol": asdict(self.protocol),
+            "config": config_to_json(self.config),
+        }
+
+    @contextmanager
+    def _claimed(self) -> Iterator[None]:
+        """Hold the directory: refuse a busy, finished or foreign one."""
+        if not self.world.is_leader:
+            self.world.wait()
+            yield
+            return
+        if (self.out / MANIFEST).exists():
+            raise MMAlignError(f"{self.out}: this run is finished. Give another --out.")
+        foreign = self.out.exists() and not (self.out / IDENTITY).exists()
+        if foreign and (not self.out.is_dir() or any(self.out.iterdir())):
+            raise MMAlignError(f"{self.out}: exists and is no run directory. Give another --out.")
+        (self.out / CHECKPOINT).parent.mkdir(parents=True, exist_ok=True)
+        with (self.out / LOCK).open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise MMAlignError(
+                    f"{self.out}: another process is training here. Wait for it, or stop it."
+                ) from error
+            self._check_identity()
+            _sweep(self.out)
+            self.world.wait()
+            yield
+        (self.out / LOCK).unlink(missing_ok=True)
+
+    def _check_identity(self) -> None:
+        file = self.out / IDENTITY
+        identity = self._identity()
+        if not file.exists():
+            write_json(file, identity)
+            return
+        try:
+            known = json.loads(file.read_bytes())
+        except ValueError as error:
+            raise MMAlignError(f"{file}: not readable ({error}). Delete the directory.") from error
+        changes = _differences(known, json.loads(json.dumps(identity)))
+        if changes:
+            raise MMAlignError(
+                f"{self.out}: holds another run; {'; '.join(changes)}. "
+                "Give another --out, or the settings it was started with."
+            )
+
+
+def _differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> list[str]:
+    """What changed, key by key."""
+    changes = []
+    for key in sorted({*old, *new}):
+        before, after = old.get(key), new.get(key)
+        if isinstance(before, dict) and isinstance(after, dict):
+            changes += _differences(before, after, f"{prefix}{key}.")
+        elif before != after:
+            changes.append(f"{prefix}{key} was {before!r}, is {after!r}")
+    return changes
+
+
+def _sweep(folder: Path) -> None:
+    """Remove drafts that a killed process left behind."""
+    for draft in (*folder.glob(".*.*"), *(folder / "checkpoint").glob(".*")):
+        if draft.is_dir():
+            shutil.rmtree(draft, ignore_errors=True)
+        else:
+            draft.unlink(missing_ok=True)
+
+
+def _write_lines(file: Path, records: list[Record]) -> None:
+    lines = "".join(json.dumps(_without_nan(record)) + os.linesep for record in records)
+    write_atomically(file, lines.encode())
+
+
+def _without_nan(content: Any) -> Any:
+    """NaN as null: JSON has no NaN."""
+    if isinstance(content, dict):
+        return {key: _without_nan(value) for key, value in content.items()}
+    return None if isinstance(content, float) and content != content else content
+
+
+def prediction_table(predictor: Predictor, split: Split) -> dict[str, Any]:
+    """Id, prediction, and whether the victim was there, for every clip; labels if known."""
+    outputs = predictor.outputs(split)
+    predictions = predictor.to_labels(outputs)
+    columns: dict[str, Any] = {"id": list(split.ids)}
+    if isinstance(predictor.task, Classification):
+        classes = predictor.task.classes
+        columns["prediction"] = [classes[index] for index in predictions]
+        if split.labels is not None:
+            columns["label"] = [classes[index] for index in split.labels]
+        shares = outputs.softmax(dim=-1)
+        columns |= {f"probability/{name}": shares[:, k].tolist() for k, name in enumerate(classes)}
+    else:
+        columns["prediction"] = predictions.tolist()
+        if split.labels is not None:
+            columns["label"] = split.labels.tolist()
+    columns["has_" + predictor.victim] = split.is_present(predictor.victim).tolist()
+    return columns
+
+
+def _write_predictions(predictor: Predictor, seen: Dataset, file: Path) -> None:
+    tables = []
+    for name in ("valid", "test"):
+        if name in seen.splits:
+            columns = prediction_table(predictor, seen[name])
+            tables.append(pa.table({"split": [name] * len(seen[name]), **columns}))
+    draft = file.with_name(f".{file.name}.draft")
+    pq.write_table(pa.concat_tables(tables, promote_options="default"), draft)
+    draft.replace(file)
+
+
+def _summary(result: dict[str, Any]) -> str:
+    protocol = result["protocol"]
+    lines = [
+        f"Survival rate {protocol['survival']:g}, setting {protocol['setting']}, "
+        f"seed {protocol['seed']}; epoch {result['best_epoch']} of {result['epochs']}, "
+        "selected on validation.",
+        "",
+    ]
+    for split, metrics in result["metrics"].items():
+        shown = ", ".join(
+            f"{name} {value:.3f}"
+            for name, value in metrics.items()
+            if value is not None and "/" not in name
+        )
+        lines.append(f"- {split}: {shown}")
+    return "\n".join(lines) + "\n"

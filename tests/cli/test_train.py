@@ -1,0 +1,148 @@
+"""`mmalign train`, `evaluate`, `predict` and `explain`, run as a stranger would."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from mmalign.data import write_native
+from tests.cli.test_data import mmalign
+from tests.training.small import small_dataset
+
+FLAGS = ["--visible", "visible", "--victim", "victim", "--survival", "0.5"]
+SETTINGS = ["dim=8", "heads=2", "window=2", "epochs=2", "batch_size=16"]
+SMALL = [word for setting in SETTINGS for word in ("--set", setting)]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "twin"
+    write_native(small_dataset(), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def run(data, tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("runs") / "run"
+    done = mmalign("train", data, *FLAGS, *SMALL, "--out", out, "--improved", "--tensorboard")
+    assert done.returncode == 0, done.stderr
+    assert "epoch 1: main" in done.stderr
+    assert "floor, test" in done.stdout
+    return out
+
+
+def test_a_run_can_be_evaluated(run, data):
+    result = json.loads((run / "result.json").read_text())
+    assert result["metrics"]["test"]["accuracy"] is not None
+    done = mmalign("evaluate", run, data, "--without", "victim")
+    assert done.returncode == 0, done.stderr
+    assert "16 clips of test, 0 with victim" in done.stdout
+    assert f"{result['metrics']['test']['accuracy']:.3f}" in done.stdout
+    assert "floor" in done.stdout
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
+def test_predictions_in_every_format(run, data, tmp_path, ending):
+    out = tmp_path / f"predictions.{ending}"
+    done = mmalign("predict", run, data, "--out", out)
+    assert done.returncode == 0, done.stderr
+    if ending == "parquet":
+        rows = pq.read_table(out).to_pylist()
+    elif ending == "csv":
+        rows = list(csv.DictReader(out.open()))
+    else:
+        rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert len(rows) == 80
+    assert {row["split"] for row in rows} == {"train", "valid", "test"}
+    assert {row["prediction"] for row in rows} <= {"low", "low, flagged", "high", "high, flagged"}
+    assert all(str(row["has_victim"]) == "True" for row in rows)
+
+
+def test_an_explanation_is_a_picture(run, data, tmp_path):
+    done = mmalign("explain", run, data, "--clip", "test-00001", "--out", tmp_path / "plan.png")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "plan.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_tensorboard_events_are_written(run):
+    assert list((run / "tensorboard").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--victim", "smell"], "no modality 'smell'"),
+        (["--survival", "1.5"], "survival must be in (0, 1], got 1.5"),
+        (["--setting", "C"], "setting must be A or B"),
+        (["--method", "mmalgn"], "did you mean 'mmalign'"),
+        (["--set", "windw=3"], "did you mean 'window'"),
+        (["--set", "window=wide"], "window must be of type int, got 'wide'"),
+        (["--set", "window"], "not of the form name=value"),
+        (["--config", "nowhere.toml"], "nowhere.toml"),
+        (["--device", "abacus"], "device 'abacus'"),
+    ],
+)
+def test_mistakes_are_one_line_and_exit_2(data, tmp_path, arguments, message):
+    done = mmalign("train", data, *FLAGS, *SMALL, "--out", tmp_path / "run", *arguments)
+    assert done.returncode == 2, done.stderr
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_settings_come_from_a_file_and_flags_win(data, tmp_path):
+    file = tmp_path / "settings.toml"
+    file.write_text('method = "zero-fill"\nepochs = 1\nseed = 3\ndim = 8\nheads = 2\n')
+    done = mmalign(
+        "train", data, *FLAGS, "--config", file, "--seed", "4", "--out", tmp_path / "run"
+    )
+    assert done.returncode == 0, done.stderr
+    config = json.loads((tmp_path / "run" / "config.json").read_text())["config"]
+    assert (config["method"], config["epochs"], config["seed"]) == ("zero-fill", 1, 4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["evaluate", "{run}", "{data}", "--without", "visible"], "cannot do without"),
+        (["evaluate", "{run}", "{data}", "--without", "smell"], "no modality 'smell'"),
+        (["evaluate", "{run}", "{data}", "--split", "dev"], "no dev split"),
+        (["predict", "{run}", "{data}", "--out", "p.xls"], "the ending must be one of"),
+        (["predict", "nowhere", "{data}"], "not a finished run"),
+        (["explain", "{run}", "{data}", "--clip", "x"], "no clip 'x'. Ids look like train-00000"),
+    ],
+)
+def test_mistakes_in_use(run, data, arguments, message):
+    done = mmalign(*(word.format(run=run, data=data) for word in arguments))
+    assert done.returncode == 2, done.stdout
+    assert message in done.stderr
+
+
+def test_two_processes_train_to_like_metrics(data, tmp_path):
+    command = [
+        *(sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2"),
+        *("--master-port=0", "--standalone", "-m", "mmalign.cli.main"),
+        *("train", data, *FLAGS, *SMALL, "--set", "epochs=6", "--out"),
+    ]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    double = subprocess.run(
+        [*map(str, command), str(tmp_path / "two")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert double.returncode == 0, double.stderr
+    single = mmalign("train", data, *FLAGS, *SMALL, "--set", "epochs=6", "--out", tmp_path / "one")
+    assert single.returncode == 0, single.stderr
+    losses = [
+        json.loads((tmp_path / name / "metrics.jsonl").read_text().splitlines()[-1])["losses"]
+        for name in ("two", "one")
+    ]
+    assert losses[0]["missing"] == pytest.approx(losses[1]["missing"], rel=0.2)
+    assert json.loads((tmp_path / "two" / "manifest.json").read_text())["processes"] == 2

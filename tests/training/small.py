@@ -1,0 +1,54 @@
+"""A dataset and a model that train in a fraction of a second."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from mmalign.data import Dataset, Protocol, TwinConfig, synthetic_twin
+from mmalign.training.config import Config
+from mmalign.training.run import Run
+
+SMALL_TWIN = TwinConfig(clips=(48, 16, 16), shortest=5, longest=8, window=1, symbols=8, dim=6)
+PAIR = {"visible": "visible", "victim": "victim"}
+
+
+def small_dataset() -> Dataset:
+    return synthetic_twin(SMALL_TWIN).dataset
+
+
+def small_config(**changes) -> Config:
+    defaults = {"dim": 8, "heads": 2, "window": 2, "batch_size": 16, "epochs": 3, "warm_up": 1}
+    return Config(**(defaults | changes))
+
+
+def small_protocol(**changes) -> Protocol:
+    return Protocol(**({**PAIR, "survival": 0.5} | changes))
+
+
+def small_run(out: Path, *, dataset: Dataset | None = None, **changes) -> Run:
+    return Run(
+        dataset=dataset or small_dataset(),
+        protocol=changes.pop("protocol", small_protocol()),
+        config=small_config(**changes),
+        out=out,
+    )
+
+
+def poisoned(dataset: Dataset, split: str, ids: set[str], modality: str, value: float) -> Dataset:
+    """The dataset with every feature of these clips' modality replaced."""
+    part = dataset.splits[split]
+    column = [
+        np.full_like(steps, value) if clip_id in ids else steps
+        for clip_id, steps in zip(part.ids, part.sequences[modality], strict=True)
+    ]
+    changed = replace(part, sequences={**part.sequences, modality: column})
+    return replace(dataset, splits={**dataset.splits, split: changed})
+
+
+def weights(out: Path) -> bytes:
+    return (out / "model.safetensors").read_bytes()
+
+
+torch.set_num_threads(1)

@@ -1,0 +1,124 @@
+"""MM-Align in six lines, with scikit-learn's manners."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+
+import mmalign
+from mmalign.data import Clip, Protocol
+from mmalign.errors import ConfigError, DataError, MMAlignError
+from tests.training.small import small_dataset
+
+SETTINGS = {"dim": 8, "heads": 2, "window": 2, "epochs": 2, "batch_size": 16}
+
+
+@pytest.fixture(scope="module")
+def data():
+    protocol = Protocol(visible="visible", victim="victim", survival=0.5, setting="B")
+    return protocol.apply(small_dataset())
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return mmalign.MMAlign("visible", "victim", **SETTINGS).fit(data["train"], valid=data["valid"])
+
+
+def test_one_predict_for_complete_missing_and_mixed_clips(model, data):
+    test = data["test"]
+    mixed = model.predict_proba(test)
+    complete = test.is_present("victim")
+    assert 0 < complete.sum() < len(test)
+    for chosen in (complete, ~complete):
+        rows = np.flatnonzero(chosen)
+        alone = model.predict_proba(test.select(rows))
+        np.testing.assert_allclose(alone, mixed[rows], atol=1e-6)
+
+
+def test_batch_order_and_padding_do_not_matter(model, data):
+    model.fitted.model.double()
+    try:
+        whole = model.fitted.outputs(data["test"])
+        backwards = model.fitted.outputs(data["test"].select(range(len(data["test"]) - 1, -1, -1)))
+        torch.testing.assert_close(backwards.flip(0), whole, atol=1e-12, rtol=0)
+        for row in range(len(data["test"])):
+            alone = model.fitted.outputs(data["test"].select([row]))
+            torch.testing.assert_close(alone[0], whole[row], atol=1e-12, rtol=0)
+    finally:
+        model.fitted.model.float()
+
+
+def test_a_victim_that_is_there_is_used(model, data):
+    complete = data["test"].select(np.flatnonzero(data["test"].is_present("victim")))
+    without = complete.without("victim", complete.ids)
+    assert not np.allclose(model.predict_proba(complete), model.predict_proba(without))
+
+
+def test_clips_need_no_label_and_no_victim(model, data):
+    steps = data["test"][0].sequences["visible"]
+    clip = Clip("new", None, {"visible": steps})
+    assert model.predict([clip]).shape == (1,)
+
+
+def test_imputation_and_alignment(model, data):
+    clips = data["test"].select(range(3))
+    for clip, hidden, plan in zip(clips, model.impute(clips), model.align(clips), strict=True):
+        length = len(clip.sequences["visible"])
+        assert hidden.shape == (length, 8)
+        assert plan.shape == (length, length)
+        np.testing.assert_allclose(plan.sum(axis=1), 1, atol=1e-5)
+
+
+def test_saving_and_loading_keeps_every_prediction(model, data, tmp_path):
+    model.save(tmp_path / "saved")
+    for back in (mmalign.load(tmp_path / "saved"), mmalign.from_pretrained(tmp_path / "saved")):
+        np.testing.assert_array_equal(
+            back.predict_proba(data["test"]), model.predict_proba(data["test"])
+        )
+        assert back.config == model.config
+
+
+def test_what_is_saved_is_safetensors_and_json(model, tmp_path):
+    from safetensors import safe_open
+
+    model.save_pretrained(tmp_path / "saved")
+    with safe_open(tmp_path / "saved" / "model.safetensors", framework="pt") as file:
+        assert "backbone.encode_visible.cls" in file.keys()  # noqa: SIM118
+    assert {p.name for p in (tmp_path / "saved").iterdir()} == {
+        "model.safetensors",
+        "config.json",
+        "README.md",
+        "manifest.json",
+    }
+
+
+def test_scikit_learn_s_clone_and_params(model):
+    copy = clone(model)
+    assert copy.get_params() == model.get_params()
+    assert copy.predictor is None
+    assert copy.set_params(window=3).config.window == 3
+    assert repr(mmalign.MMAlign("a", "b", window=3)) == "MMAlign('a', 'b', window=3)"
+
+
+def test_validation_clips_are_set_aside_where_none_are_given(data):
+    model = mmalign.MMAlign("visible", "victim", **SETTINGS, seed=1).fit(data["train"])
+    assert len(model.predict(data["test"])) == len(data["test"])
+
+
+def test_a_dataset_will_do(data):
+    assert mmalign.MMAlign("visible", "victim", **SETTINGS).fit(data).history
+
+
+def test_mistakes_are_named(data):
+    with pytest.raises(ConfigError, match="unknown setting 'windw'; did you mean 'window'"):
+        mmalign.MMAlign("a", "b", windw=3)
+    with pytest.raises(ConfigError, match="unknown method 'mmalgn'; did you mean 'mmalign'"):
+        mmalign.MMAlign("a", "b", method="mmalgn")
+    with pytest.raises(ConfigError, match="choose two modalities"):
+        mmalign.MMAlign("a", "a")
+    with pytest.raises(MMAlignError, match="not fitted"):
+        mmalign.MMAlign("visible", "victim").predict(data["test"])
+    with pytest.raises(DataError, match="no modality 'face'"):
+        mmalign.MMAlign("face", "victim").fit(data["train"], data["valid"])
+    with pytest.raises(ConfigError, match="device"):
+        mmalign.MMAlign("visible", "victim", device="abacus", epochs=1).fit(data["train"])

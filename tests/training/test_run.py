@@ -1,0 +1,227 @@
+"""Run directories: killed at any instant they resume to the same bits; they never mix."""
+
+import json
+import os
+import random
+import signal
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from mmalign.data import Masks
+from mmalign.errors import CorruptArtifactError, DataError, MMAlignError
+from mmalign.training.artifact import load_artifact
+from mmalign.training.run import CHECKPOINT
+from tests.training.small import (
+    poisoned,
+    small_dataset,
+    small_protocol,
+    small_run,
+    weights,
+)
+
+
+def ignore(*_: object) -> None:
+    """An epoch callback that does nothing."""
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("run") / "whole"
+    small_run(out).execute(ignore)
+    return out
+
+
+class KilledError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("epoch", [1, 2, 3])
+def test_a_run_cut_after_any_epoch_ends_with_the_same_bits(finished, tmp_path, epoch):
+    out = tmp_path / "cut"
+
+    def cut(record, _training) -> None:
+        if record["epoch"] == epoch:
+            raise KilledError
+
+    with pytest.raises(KilledError):
+        small_run(out).execute(cut)
+    small_run(out).execute(ignore)
+    assert weights(out) == weights(finished)
+    lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    assert lines == [
+        json.loads(line) for line in (finished / "metrics.jsonl").read_text().splitlines()
+    ]
+
+
+def test_kills_at_random_instants_lose_nothing(tmp_path):
+    """The child is killed without warning, again and again, until it gets through."""
+    started = time.monotonic()
+    small_run(tmp_path / "whole", epochs=12).execute(ignore)
+    seconds = time.monotonic() - started
+    out = tmp_path / "killed"
+    chance = random.Random(0)
+    kills = 0
+    while not (out / "manifest.json").exists():
+        child = os.fork()
+        if child == 0:
+            try:
+                small_run(out, epochs=12).execute(ignore)
+            finally:
+                os._exit(0)
+        if kills < 15:
+            time.sleep(chance.uniform(0, seconds / 3))
+            os.kill(child, signal.SIGKILL)
+            kills += 1
+        os.waitpid(child, 0)
+    assert kills >= 3
+    assert weights(out) == weights(tmp_path / "whole")
+    assert [path.name for path in (out / "checkpoint").iterdir()] == ["state.safetensors"]
+    assert not [
+        path for path in out.iterdir() if path.name.startswith(".") and path.name != ".lock"
+    ]
+
+
+def test_a_run_directory_holds_what_it_promises(finished):
+    names = {path.name for path in finished.iterdir()}
+    assert names >= {
+        "config.json",
+        "model.safetensors",
+        "README.md",
+        "manifest.json",
+        "metrics.jsonl",
+        "result.json",
+        "predictions.parquet",
+        "masks.json",
+        "checkpoint",
+    }
+    result = json.loads((finished / "result.json").read_text())
+    assert result["parameters"]["backbone"] > result["parameters"]["imputer"] > 0
+    assert set(result["metrics"]) == {"valid", "test"}
+    table = pq.read_table(finished / "predictions.parquet").to_pydict()
+    hits = [
+        p == y
+        for p, y, s in zip(table["prediction"], table["label"], table["split"], strict=True)
+        if s == "test"
+    ]
+    assert sum(hits) / len(hits) == pytest.approx(result["metrics"]["test"]["accuracy"])
+    masks = Masks.load(finished / "masks.json")
+    assert masks.protocol == small_protocol()
+    assert not any(table["has_victim"])
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_seed_others(finished, tmp_path):
+    small_run(tmp_path / "again").execute(ignore)
+    assert weights(tmp_path / "again") == weights(finished)
+    small_run(tmp_path / "other", seed=1).execute(ignore)
+    assert weights(tmp_path / "other") != weights(finished)
+
+
+def test_nothing_sees_the_victim_of_a_missing_clip(finished, tmp_path):
+    """Victim features of clips that are declared missing become NaN: not a bit changes."""
+    dataset = small_dataset()
+    missing = small_protocol().masks(dataset).missing
+    for split, ids in missing.items():
+        dataset = poisoned(dataset, split, set(ids), "victim", float("nan"))
+    small_run(tmp_path / "nan", dataset=dataset).execute(ignore)
+    assert weights(tmp_path / "nan") == weights(finished)
+    first, second = (
+        pq.read_table(out / "predictions.parquet") for out in (tmp_path / "nan", finished)
+    )
+    assert first.equals(second)
+
+
+def test_the_test_split_has_no_say_in_training(finished, tmp_path):
+    dataset = small_dataset()
+    dataset = poisoned(dataset, "test", set(dataset["test"].ids), "visible", 9.0)
+    small_run(tmp_path / "other-test", dataset=dataset).execute(ignore)
+    assert weights(tmp_path / "other-test") == weights(finished)
+
+
+def test_a_finished_run_is_not_touched(finished):
+    before = weights(finished)
+    with pytest.raises(MMAlignError, match="this run is finished"):
+        small_run(finished).execute(ignore)
+    assert weights(finished) == before
+
+
+def interrupted(out: Path) -> Path:
+    def cut(*_: object) -> None:
+        raise KilledError
+
+    with pytest.raises(KilledError):
+        small_run(out).execute(cut)
+    return out
+
+
+def test_a_changed_config_or_dataset_is_refused_with_the_difference(tmp_path):
+    out = interrupted(tmp_path / "run")
+    with pytest.raises(MMAlignError, match=r"config\.window was 2, is 3"):
+        small_run(out, window=3).execute(ignore)
+    dataset = small_dataset()
+    changed = poisoned(dataset, "train", {dataset["train"].ids[0]}, "visible", 0.5)
+    with pytest.raises(MMAlignError, match="holds another run; data was"):
+        small_run(out, dataset=changed).execute(ignore)
+    small_run(out).execute(ignore)
+
+
+def test_a_foreign_directory_is_refused(tmp_path):
+    (tmp_path / "note.txt").write_text("mine")
+    with pytest.raises(MMAlignError, match="no run directory"):
+        small_run(tmp_path).execute(ignore)
+
+
+def test_a_busy_directory_is_refused(tmp_path):
+    out = tmp_path / "busy"
+
+    def again(*_: object) -> None:
+        small_run(out).execute(ignore)
+
+    with pytest.raises(MMAlignError, match="another process is training here"):
+        small_run(out).execute(again)
+
+
+def test_a_damaged_checkpoint_is_refused(tmp_path):
+    out = interrupted(tmp_path / "run")
+    content = bytearray((out / CHECKPOINT).read_bytes())
+    for place in (10, len(content) // 2, len(content) - 5):
+        damaged = bytearray(content)
+        damaged[place] ^= 1
+        (out / CHECKPOINT).write_bytes(damaged)
+        with pytest.raises(CorruptArtifactError, match="not those that were written"):
+            small_run(out).execute(ignore)
+    (out / CHECKPOINT).write_bytes(content[:100])
+    with pytest.raises(CorruptArtifactError):
+        small_run(out).execute(ignore)
+
+
+def test_a_damaged_artifact_never_loads(finished, tmp_path):
+    import shutil
+
+    for name in ("model.safetensors", "config.json"):
+        copy = tmp_path / name
+        shutil.copytree(finished, copy)
+        content = bytearray((copy / name).read_bytes())
+        for place in range(0, len(content), max(1, len(content) // 50)):
+            damaged = bytearray(content)
+            damaged[place] ^= 4
+            (copy / name).write_bytes(damaged)
+            with pytest.raises(CorruptArtifactError, match=name):
+                load_artifact(copy)
+    (copy / "manifest.json").write_text("{}")
+    with pytest.raises(CorruptArtifactError, match="not a manifest"):
+        load_artifact(copy)
+    with pytest.raises(MMAlignError, match="not a finished run"):
+        load_artifact(tmp_path / "nowhere")
+
+
+def test_training_needs_complete_clips_and_known_modalities(tmp_path):
+    with pytest.raises(DataError, match="no training clip has the victim"):
+        small_run(tmp_path / "a", protocol=small_protocol(survival=0.01)).execute(ignore)
+    with pytest.raises(DataError, match="no modality 'smell'"):
+        small_run(tmp_path / "b", protocol=replace(small_protocol(), victim="smell")).execute(
+            ignore
+        )
