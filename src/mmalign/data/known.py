@@ -60,7 +60,7 @@ KNOWN_SETS: Sequence[KnownSet] = (
     _known("CMU-MOSI, all segments", 1284, 229, 686),
     _known("CMU-MOSI, without segments of unequal lengths", 1283, 214, 686),
     _known("CMU-MOSEI, as in MulT and MMSA", 16326, 1871, 4659),
-    _known("CMU-MOSEI, as in MulT without empty clips", 16265, 1869, 4643),
+    _known("CMU-MOSEI, 22777 clips, as in MultiBench", 16265, 1869, 4643),
     _known("MELD", 9989, 1109, 2610),
     _known("CH-SIMS", 1368, 456, 457),
     _known("IEMOCAP, as in MulT", 2717, 798, 938),

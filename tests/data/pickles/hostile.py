@@ -177,6 +177,10 @@ def bombs() -> dict[str, bytes]:
         "bytearray call": b"cbuiltins\nbytearray\n(I17179869184\ntR.",
         "list of a range": b"cbuiltins\nlist\n(cbuiltins\nrange\n(I17179869184\ntRtR.",
         "array of 2**40": array + b"(I1\n(I1099511627776\nt" + dtype + b"I00\nS'a'\ntb.",
+        "arrays in arrays": deep(array, b"(", b"l"),
+        "arrays in lists": deep(array, b"((", b"ll"),
+        "arrays in tuples": deep(array, b"((", b"tl"),
+        "arrays in dicts": deep(array, b"((I1\n", b"dl"),
         "array of nothing": array + b"(I1\n(I0\nI140737488355327\nt" + dtype + b"I00\nS''\ntb.",
         "dtype of 1 TB": b"cnumpy\ndtype\n(S'S999999999999'\ntR.",
         "doubling tuples": doubling,
@@ -192,6 +196,13 @@ def bombs() -> dict[str, bytes]:
         "laughs as an encoding": laughs + b"q\xf0c_codecs\nencode\n(X\x01\x00\x00\x00ah\xf0tR.",
         "laughs as a shape": laughs + b"q\xf0" + array + b"(I1\nh\xf0" + dtype + b"I00\nS''\ntb.",
     }
+
+
+def deep(array: bytes, opening: bytes, closing: bytes, levels: int = 20_000) -> bytes:
+    """Arrays of objects inside each other, which numpy frees by recursion."""
+    dtype = b"cnumpy\ndtype\n(S'O8'\ntR(I3\nS'|'\nNNNI-1\nI-1\nI63\ntbp1\n0"
+    head = array + b"(I1\n(I1\ntg1\nI00\n" + opening
+    return dtype + head * levels + b"N" + (closing + b"tb") * levels + b"."
 
 
 def shared_arrays() -> bytes:

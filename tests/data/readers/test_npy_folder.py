@@ -75,3 +75,39 @@ def test_a_damaged_array_is_named(tmp_path, samples):
     with pytest.raises(DataError, match="bytes") as caught:
         load_dataset(tmp_path)
     assert caught.value.file == str(file)
+
+
+@pytest.mark.parametrize("name", ["{m}/{i}.npy", "{i}/{m}.npy", "{i}_{m}.npy", "{i}.{m}.npy"])
+@pytest.mark.parametrize("column", ["id", "clip", "filename"])
+def test_names_of_files_in_every_order(tmp_path, name, column):
+    for clip_id in ("a_1", "a_2"):
+        for modality in ("wrist", "pose"):
+            file = tmp_path / name.format(i=clip_id, m=modality)
+            file.parent.mkdir(exist_ok=True)
+            np.save(file, np.ones((3, len(modality))))
+    (tmp_path / "labels.csv").write_text(f"{column},label\na_1,0\na_2,1\n")
+    data = load_dataset(tmp_path)
+    assert dict(data.dims) == {"pose": 4, "wrist": 5}
+    assert data["train"].ids == ("a_1", "a_2")
+
+
+def test_one_modality_needs_no_name(tmp_path):
+    for clip_id in ("a", "b"):
+        np.save(tmp_path / f"{clip_id}.npy", np.ones((3, 2)))
+    (tmp_path / "labels.csv").write_text("filename,label\na.npy,0\nb.npy,1\n")
+    assert dict(load_dataset(tmp_path).dims) == {"features": 2}
+
+
+def test_files_of_other_clips_are_refused(tmp_path):
+    np.save(tmp_path / "x.npy", np.ones((3, 2)))
+    (tmp_path / "labels.csv").write_text("id,label\na,0\nb,1\n")
+    with pytest.raises(DataError, match="named for an id"):
+        load_dataset(tmp_path)
+
+
+def test_another_dim_is_located(tmp_path):
+    write(tmp_path, ["id,label", "a,0", "b,1"])
+    np.save(tmp_path / "wrist" / "b.npy", np.ones((3, 9)))
+    with pytest.raises(DataError, match=r"dim is 9, in a\.npy 2") as caught:
+        load_dataset(tmp_path)
+    assert (caught.value.clip, caught.value.modality) == ("b", "wrist")

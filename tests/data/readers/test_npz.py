@@ -106,3 +106,21 @@ def test_utd_mhad_and_splits_by_subject(shared_data):
     splits = split_by(data, choose)
     assert sum(len(split) for split in splits.splits.values()) == 431
     assert all("subject7" in clip_id for clip_id in splits["test"].ids)
+
+
+def test_one_number_a_step_is_a_modality_of_one_feature(tmp_path):
+    data = load_dataset(save(tmp_path, pulse=np.arange(7.0), pulse_len=np.array([3, 4])))
+    assert dict(data.dims) == {"pulse": 1}
+    assert data["train"].lengths("pulse").tolist() == [3, 4]
+
+
+def test_labels_in_a_column_are_no_modality(tmp_path):
+    arrays = {"x": np.ones((3, 5, 2)), "lengths": np.array([5, 4, 3])}
+    data = load_dataset(save(tmp_path, **arrays, label=np.array([[0], [1], [0]])))
+    assert data.modalities == ("x",)
+    assert data["train"].labels.tolist() == [0, 1, 0]
+
+
+def test_arrays_that_are_not_used_are_named(tmp_path):
+    data = load_dataset(save(tmp_path, x=np.ones((3, 5, 2)), camera=np.ones((4, 4))))
+    assert any("camera" in note for note in data.notes)

@@ -112,7 +112,7 @@ def test_what_is_no_file_is_refused_without_waiting(tmp_path, kind):
 
 
 def test_an_empty_folder_and_a_folder_of_other_things(tmp_path):
-    with pytest.raises(DataError, match="no data in this directory"):
+    with pytest.raises(DataError, match="directory without splits"):
         load_dataset(tmp_path)
     (tmp_path / "notes.md").write_text("x")
     with pytest.raises(DataError, match=r"notes\.md.*formats\.md"):

@@ -5,19 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 from jaxtyping import Float32
 
 from mmalign.data.clip import Steps
+from mmalign.data.native.footer import read_row_groups
 from mmalign.data.native.layout import Lengths, fingerprint, unpack_lengths
 from mmalign.data.native.pages import ColumnChunk, plain_values
 
 Columns = dict[str, list[Steps | None]]
 
 
-def mapped_columns(
-    file: Path, handle: pq.ParquetFile, description: dict[str, Any], ids: tuple[str, ...]
-) -> Columns | None:
+def mapped_columns(file: Path, description: dict[str, Any], ids: tuple[str, ...]) -> Columns | None:
     """Views into the mapped file, or None where it is not laid out as our writer does."""
     lengths = _stored_lengths(description, ids)
     if lengths is None:
@@ -26,10 +24,12 @@ def mapped_columns(
         mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
     columns: Columns = {name: [] for name in lengths}
     start = 0
-    for index in range(handle.metadata.num_row_groups):
-        group = handle.metadata.row_group(index)
-        stop = start + group.num_rows
-        for name, (chunk, levels) in _chunks(group).items():
+    groups = read_row_groups(mapped)
+    if groups is None:
+        return None
+    for group in groups:
+        stop = start + group.rows
+        for name, (chunk, levels) in group.chunks.items():
             if name not in lengths:
                 continue
             views = _views(
@@ -39,7 +39,7 @@ def mapped_columns(
                 return None
             columns[name] += views
         start = stop
-    return columns
+    return columns if all(len(column) == len(ids) for column in columns.values()) else None
 
 
 def _stored_lengths(description: dict[str, Any], ids: tuple[str, ...]) -> dict[str, Lengths] | None:
@@ -50,21 +50,6 @@ def _stored_lengths(description: dict[str, Any], ids: tuple[str, ...]) -> dict[s
     is_whole = set(lengths) == set(description["dims"])
     fits = all(len(column) == len(ids) and (column >= 0).all() for column in lengths.values())
     return lengths if is_whole and fits else None
-
-
-def _chunks(group: Any) -> dict[str, tuple[ColumnChunk, int]]:
-    """Top-level column name → where its chunk lies and how many level entries it has."""
-    found = {}
-    for index in range(group.num_columns):
-        column = group.column(index)
-        chunk = ColumnChunk(
-            start=column.data_page_offset,
-            size=column.total_compressed_size,
-            codec=column.compression,
-            has_dictionary=column.has_dictionary_page,
-        )
-        found[column.path_in_schema.split(".", 1)[0]] = (chunk, column.num_values)
-    return found
 
 
 def _views(

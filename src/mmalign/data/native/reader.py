@@ -87,7 +87,7 @@ def _read_shard(file: Path) -> Shard:
             )
         table = handle.read(columns=small)
         ids = tuple(map(str, table.column("id").to_pylist()))
-        columns = mapped_columns(file, handle, description, ids)
+        columns = mapped_columns(file, description, ids)
         return Shard(
             file=file,
             description=description,

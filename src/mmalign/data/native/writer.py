@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,10 @@ from mmalign.files import new_directory
 from mmalign.progress import track
 
 MAX_PAGE_BYTES = 1 << 30
-ROW_GROUP_BYTES = 1 << 28
+ROW_GROUP_BYTES = 1 << 26  # writing takes about seven times this much memory
 
 
-def write_native(dataset: Dataset, path: Path) -> None:
+def write_native(dataset: Dataset, path: str | PathLike[str]) -> None:
     """Write the dataset as a new directory, all of it or nothing.
 
     Raises:
@@ -42,7 +43,7 @@ def write_native(dataset: Dataset, path: Path) -> None:
     for name in dataset.dims:
         if name in RESERVED:
             raise DataError(f"a modality cannot be called {name!r}", fix="Rename it.")
-    with new_directory(path) as draft:
+    with new_directory(Path(path)) as draft:
         for name, split in dataset.splits.items():
             _write_split(dataset, split, draft / f"{name}-00000.parquet")
 

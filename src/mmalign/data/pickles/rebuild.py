@@ -76,6 +76,9 @@ def _order(order: Any) -> Any:
 def _object_array(items: Any, count: int) -> Shaped[np.ndarray, "..."]:
     if not isinstance(items, list) or len(items) != count:
         raise ValueError(f"an object array of {count} entries needs a list of as many")
+    # numpy frees nested object arrays by recursion: fifty thousand levels overflow the stack.
+    if any(isinstance(item, np.ndarray) and item.dtype.hasobject for item in items):
+        raise UnsafeError("an array of objects inside another")
     array = np.empty(count, dtype=object)
     for index, item in enumerate(items):
         array[index] = item

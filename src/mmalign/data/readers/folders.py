@@ -73,4 +73,6 @@ def _only_file(path: Path, files: Sequence[Path]) -> Path:
         names = ", ".join(file.name for file in candidates[:8])
         raise DataError(f"several data files: {names}", file=path, fix="Give one of them.")
     names = ", ".join(file.name for file in files[:8])
-    raise DataError(f"no data in this directory ({names or 'empty'})", file=path, fix=EXPECTED)
+    raise DataError(
+        f"a directory without splits or other data ({names or 'empty'})", file=path, fix=EXPECTED
+    )

@@ -79,7 +79,7 @@ def infer_task(values: Sequence[str] | Numbers, classes: Sequence[str] = ()) -> 
     if values.dtype.kind == "f":
         return Regression()
     present = np.unique(values.astype(np.int64))
-    if len(present) and 0 <= present[0] <= 1 and _is_dense(present) and present[0] == 0:
+    if len(present) and present[0] == 0 and _is_dense(present):
         return _classification(list(map(str, range(max(2, int(present[-1]) + 1)))))
     return _classification([str(value) for value in present.tolist()])
 

@@ -133,11 +133,8 @@ def _choose_emotion(
     names = IEMOCAP_EMOTIONS if count == 4 else tuple(map(str, range(count)))
     if wanted is None:
         if all((vote.sum(axis=1) == 1).all() for vote in votes.values()):
-            return (
-                {name: vote.argmax(axis=1) for name, vote in votes.items()},
-                Classification(names),
-                (),
-            )
+            classes = {name: vote.argmax(axis=1) for name, vote in votes.items()}
+            return classes, Classification(names), ()
         raise DataError(
             "the labels are yes or no for each emotion, and some clips have none or several",
             fix=f"Choose one with --label: {', '.join(names)}.",

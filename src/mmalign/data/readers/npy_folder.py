@@ -1,12 +1,13 @@
 """A folder of `.npy` files, one per clip and modality, with a CSV of labels.
 
 `labels.csv` has a line for each clip: `id`, `label` and, optionally, `split`. The sequence of clip
-`ID` in modality `M` is `M/ID.npy`, an array `[time, dim]`; where there is no such file, the
-modality is missing.
+`ID` in modality `M` is an array `[time, dim]` in `M/ID.npy`, `ID/M.npy`, `ID_M.npy` or `ID.M.npy`,
+or, where there is one modality only, `ID.npy`. A modality without a file is missing.
 """
 
 import csv
 import io
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -25,12 +26,15 @@ from mmalign.data.task import Regression
 from mmalign.errors import DataError
 from mmalign.progress import track
 
+IDS = ("id", "ids", "clip", "clip_id", "name", "file", "filename")
+ONLY_MODALITY = "features"
+
 Records = list[dict[str, str]]
 
 
 def recognises(path: Path) -> bool:
-    """Whether there is a CSV with a column `id`, and a folder of arrays."""
-    return _labels_file(path) is not None and bool(_modalities(path))
+    """Whether there is a CSV with a column of ids, and arrays beside or below it."""
+    return _labels_file(path) is not None and next(_array_files(path), None) is not None
 
 
 def read_folder(path: Path, options: ReadOptions) -> Dataset:
@@ -43,38 +47,66 @@ def read_folder(path: Path, options: ReadOptions) -> Dataset:
     if file is None:
         raise DataError("no CSV with a column `id`", file=path)
     records = _records(file)
-    names = [n for n in records[0] if n not in ("id", "split")]
-    key = _label_key(names, options.label)
+    key = _label_key([name for name in records[0] if name not in ("id", "split")], options.label)
     values = None if key is None else _values([record[key] for record in records])
     task = Regression() if values is None else infer_task(values)
     ids = [record["id"] for record in records]
-    dims = {folder.name: _common_dim(folder, ids) for folder in _modalities(path)}
-    used = {name: dim for name, dim in dims.items() if dim is not None}
+    arrays = _find_arrays(path, frozenset(ids))
+    dims = {modality: _common_dim(modality, files, ids) for modality, files in arrays.items()}
     splits = {}
     for name, rows in _rows_by_split(records, file).items():
         members = [ids[row] for row in rows]
         splits[name] = Split(
             ids=tuple(members),
             labels=None if values is None else encode_labels(_picked(values, rows), task, members),
-            sequences={modality: _column(path / modality, members) for modality in used},
+            sequences={modality: _column(modality, arrays[modality], members) for modality in dims},
         )
-    return Dataset(task, used, splits, () if "split" in records[0] else (ALL_TRAIN,))
+    return Dataset(task, dims, splits, () if "split" in records[0] else (ALL_TRAIN,))
 
 
 def _labels_file(path: Path) -> Path | None:
-    """`labels.csv`, or any other CSV whose header has a column `id`."""
+    """`labels.csv`, or any other CSV whose header has a column of ids."""
     for file in sorted(path.glob("*.csv"), key=lambda f: (f.name != "labels.csv", f.name)):
         with file.open("rb") as stream:
             header = stream.readline(4096).decode("utf-8-sig", "replace")
-        if "id" in [name.strip() for name in header.split(",")]:
+        if any(name.strip().strip('"').lower() in IDS for name in header.split(",")):
             return file
     return None
 
 
-def _modalities(path: Path) -> list[Path]:
-    """Folders with arrays in them."""
-    folders = sorted(folder for folder in path.iterdir() if folder.is_dir())
-    return [folder for folder in folders if next(folder.glob("*.npy"), None) is not None]
+def _array_files(path: Path) -> Iterator[Path]:
+    yield from path.glob("*.npy")
+    yield from path.glob("*/*.npy")
+
+
+def _find_arrays(path: Path, ids: frozenset[str]) -> dict[str, dict[str, Path]]:
+    """Modality → clip id → file."""
+    found: dict[str, dict[str, Path]] = {}
+    for file in sorted(_array_files(path)):
+        place = _place(file.stem, None if file.parent == path else file.parent.name, ids)
+        if place is not None:
+            modality, clip_id = place
+            found.setdefault(modality, {})[clip_id] = file
+    if not found:
+        raise DataError(
+            "no .npy file is named for an id of the CSV",
+            file=path,
+            fix="Expected MODALITY/ID.npy for every clip and modality.",
+        )
+    return found
+
+
+def _place(stem: str, folder: str | None, ids: frozenset[str]) -> tuple[str, str] | None:
+    """Which modality of which clip a file holds."""
+    if folder is not None:
+        return (folder, stem) if stem in ids else (stem, folder) if folder in ids else None
+    if stem in ids:
+        return ONLY_MODALITY, stem
+    for separator in "._-":
+        clip_id, _, modality = stem.rpartition(separator)
+        if clip_id in ids and modality:
+            return modality, clip_id
+    return None
 
 
 def _records(file: Path) -> Records:
@@ -86,6 +118,8 @@ def _records(file: Path) -> Records:
     for number, record in enumerate(records):
         if None in record or None in record.values():
             raise DataError(f"line {number + 2} has another number of columns", file=file)
+        key = next(name for name in record if name.lower() in IDS)
+        record["id"] = record.pop(key).removesuffix(".npy")
         if "/" in record["id"] or record["id"] in ("", ".", ".."):
             raise DataError(f"line {number + 2}: {record['id']!r} is no id", file=file)
     if not records:
@@ -118,33 +152,32 @@ def _picked(values: list[str] | Numbers, rows: list[int]) -> list[str] | Numbers
     return values[rows] if isinstance(values, np.ndarray) else [values[row] for row in rows]
 
 
-def _column(folder: Path, ids: list[str]) -> Column:
+def _column(modality: str, files: Mapping[str, Path], ids: list[str]) -> Column:
     def make(index: int) -> Steps | None:
-        file = folder / f"{ids[index]}.npy"
-        if not file.is_file():
+        file = files.get(ids[index])
+        if file is None:
             return None
         array = read_npy(file)
         try:
             # One vector stands for a sequence of one step.
             steps = to_array(array[None] if array.ndim == 1 else array, dims=2)
         except DataError as error:
-            raise error.located(file=file, clip=ids[index], modality=folder.name) from None
+            raise error.located(file=file, clip=ids[index], modality=modality) from None
         return to_float32(steps)
 
     return Column(len(ids), make)
 
 
-def _common_dim(folder: Path, ids: list[str]) -> int | None:
+def _common_dim(modality: str, files: Mapping[str, Path], ids: list[str]) -> int:
     """The dim that all arrays of a modality share; opens each of them once."""
-    column = track(_column(folder, ids), f"opening {folder.name}", total=len(ids))
-    dim: int | None = None
-    for clip_id, steps in zip(ids, column, strict=True):
-        if steps is not None and dim not in (None, steps.shape[1]):
-            file = folder / f"{clip_id}.npy"
-            problem = f"dim is {steps.shape[1]}, in the clips before {dim}"
-            raise DataError(problem, file=file, clip=clip_id, modality=folder.name)
-        dim = dim if steps is None else int(steps.shape[1])
-    return dim
+    members = [clip_id for clip_id in ids if clip_id in files]
+    column = track(_column(modality, files, members), f"opening {modality}", total=len(members))
+    dims = [steps.shape[1] for steps in column if steps is not None]
+    for clip_id, dim in zip(members, dims, strict=True):
+        if dim != dims[0]:
+            problem = f"dim is {dim}, in {files[members[0]].name} {dims[0]}"
+            raise DataError(problem, file=files[clip_id], clip=clip_id, modality=modality)
+    return int(dims[0])
 
 
 def _rows_by_split(records: Records, file: Path) -> dict[str, list[int]]:

@@ -117,7 +117,7 @@ def _id_text(row: Any) -> str:
         return to_text(row)
     parts = row.reshape(-1).tolist() if isinstance(row, np.ndarray) else row
     if isinstance(parts, list | tuple) and len(parts) <= 8:
-        return "_".join(_id_text(part) for part in parts if not isinstance(part, list | tuple))
+        return "_".join(_id_text(p) for p in parts if not isinstance(p, list | tuple | np.ndarray))
     if isinstance(parts, int | float | np.number):
         return f"{float(parts):g}"
     raise DataError(f"expected an id, got {describe(row)}")

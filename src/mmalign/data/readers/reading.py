@@ -12,6 +12,11 @@ from mmalign.data.readers.pickled import read_pickled
 from mmalign.data.validation import validate
 from mmalign.errors import DataError
 
+UNFORESEEN = (
+    *(ArithmeticError, LookupError, TypeError, ValueError, AttributeError),
+    *(OSError, MemoryError, RecursionError),
+)
+
 
 def read(path: Path, options: ReadOptions) -> Dataset:
     """Read any supported format; feature values are as in the file.
@@ -29,7 +34,7 @@ def read(path: Path, options: ReadOptions) -> Dataset:
         return validate(read_file(path, options))
     except DataError as error:
         raise error.located(file=path) from None
-    except (ArithmeticError, LookupError, TypeError, ValueError, OSError, MemoryError) as error:
+    except UNFORESEEN as error:
         # The last resort for a file that is damaged in a way no reader foresaw.
         raise DataError(
             f"unexpected content ({type(error).__name__}: {str(error)[:200]})",

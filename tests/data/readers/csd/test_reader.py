@@ -179,3 +179,14 @@ def test_without_h5py_the_error_says_what_to_install(tmp_path, samples, monkeypa
     monkeypatch.setattr(sequences.worker, "__file__", str(script))
     with pytest.raises(DataError, match=r"pip install 'mmalign\[csd\]'"):
         load_dataset(tmp_path)
+
+
+def test_files_that_are_aligned_already_keep_their_segments(tmp_path, samples):
+    video = samples.videos["train"]
+    labels = {f"{video}[{n}]": (np.full((1, 1), n), np.array([[n, n + 1.0]])) for n in range(2)}
+    samples.write_csd_file(tmp_path / "labels.csd", "labels", labels)
+    rows = {f"{video}[{n}]": (np.full((3, 2), n), n + SPANS[:3] / 2) for n in range(2)}
+    samples.write_csd_file(tmp_path / "visual.csd", "visual", rows)
+    data = load_dataset(tmp_path)
+    assert data["train"].ids == (f"{video}[0]", f"{video}[1]")
+    np.testing.assert_array_equal(data["train"][1].sequences["visual"], np.ones((3, 2)))
