@@ -41,7 +41,7 @@ def datasets(draw, *, min_clips=1, max_clips=6, split_names=("train", "valid", "
     dims = {name: draw(st.integers(1, 4)) for name in modalities}
     task = draw(st.sampled_from([Regression(-3, 3), Regression(), Classification(("a", "b", "c"))]))
     has_words = draw(st.booleans())
-    ids = iter(draw(st.lists(NAMES, min_size=30, max_size=30, unique=True)))
+    ids = iter(draw(st.lists(NAMES, min_size=36, max_size=36, unique=True)))
     splits = {}
     for name in draw(st.lists(st.sampled_from(split_names), min_size=1, unique=True)):
         count = draw(st.integers(min_clips, max_clips))

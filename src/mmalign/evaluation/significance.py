@@ -64,7 +64,7 @@ def gap_recovered(method: float, lower: float, upper: float) -> float:
 
     NaN where the bounds are equal: there is no gap to recover.
 
-    >>> gap_recovered(0.75, 0.7, 0.8)
-    0.5000000000000002
+    >>> gap_recovered(0.75, 0.5, 1.0)
+    0.5
     """
     return float("nan") if upper == lower else (method - lower) / (upper - lower)
