@@ -59,8 +59,9 @@ def test_a_run_cut_after_any_epoch_ends_with_the_same_bits(finished, tmp_path, e
 
 def test_kills_at_random_instants_lose_nothing(tmp_path):
     """The child is killed without warning, again and again, until it gets through."""
+    small_run(tmp_path / "warm", epochs=1).execute(ignore)  # compiles what is compiled once
     started = time.monotonic()
-    small_run(tmp_path / "whole", epochs=12).execute(ignore)
+    small_run(tmp_path / "whole", epochs=25).execute(ignore)
     seconds = time.monotonic() - started
     out = tmp_path / "killed"
     chance = random.Random(0)
@@ -69,11 +70,11 @@ def test_kills_at_random_instants_lose_nothing(tmp_path):
         child = os.fork()
         if child == 0:
             try:
-                small_run(out, epochs=12).execute(ignore)
+                small_run(out, epochs=25).execute(ignore)
             finally:
                 os._exit(0)
         if kills < 15:
-            time.sleep(chance.uniform(0, seconds / 3))
+            time.sleep(chance.uniform(0, seconds / 6))
             os.kill(child, signal.SIGKILL)
             kills += 1
         os.waitpid(child, 0)

@@ -1,0 +1,81 @@
+"""Train on the synthetic twin and print what was learned, as JSON.
+
+Run by test_learning.py in a process of its own: shape checks on every call would make training
+ten times slower, and are not what is tested here.
+"""
+
+import json
+
+import torch
+
+from mmalign.data import Protocol, TwinConfig, synthetic_twin
+from mmalign.data.batching import Batches
+from mmalign.imputers import UniformWindow
+from mmalign.model.pair import to_pair
+from mmalign.training.config import IMPROVED, Config
+from mmalign.training.prediction import Predictor
+from mmalign.training.settings import BothSettings, train_both_settings
+
+TWIN = synthetic_twin(TwinConfig(clips=(600, 150, 300), longest=16, symbols=20, dim=16))
+WINDOW = 4
+SETTINGS = {
+    "kernel": 1,
+    "window": WINDOW,
+    "learning_rate": 3e-3,
+    "fit_learning_rate": 3e-3,
+    "epochs": 24,
+}
+
+
+def trained(**changes) -> BothSettings:
+    config = Config(**(SETTINGS | changes))
+    return train_both_settings(
+        TWIN.dataset, config, visible="visible", victim="victim", survival=0.5
+    )
+
+
+@torch.no_grad()
+def lag_hits(predictor: Predictor) -> dict[str, float]:
+    """Share of steps at which solver and fitter put most mass on the true lag."""
+    model = predictor.model
+    found: dict[str, list[torch.Tensor]] = {"solver": [], "fitter": []}
+    for batch in Batches(TWIN.dataset["test"], TWIN.dataset.dims, batch_size=64).in_order():
+        pair = to_pair(batch, "visible", "victim")
+        visible = model.encode_visible(pair)
+        plans = {
+            "solver": model.imputer.plan(visible, model.encode_victim(pair)).mass,
+            "fitter": model.imputer.predicted_plan(visible, pair.victim_lengths),
+        }
+        for row, clip_id in enumerate(batch.ids):
+            truth = torch.from_numpy(TWIN.alignment[clip_id])
+            entry = truth - torch.arange(len(truth)) + WINDOW
+            for name, plan in plans.items():
+                found[name].append(plan[row, : len(truth)].argmax(-1) == entry)
+    return {name: torch.cat(rows).float().mean().item() for name, rows in found.items()}
+
+
+def with_uniform_plan(predictor: Predictor) -> float:
+    """Test accuracy in setting A when a uniform plan replaces the predicted one."""
+    protocol = Protocol(visible="visible", victim="victim", survival=0.5, setting="A")
+    predictor.model.imputer = UniformWindow(WINDOW)
+    return predictor.evaluate(protocol.apply(TWIN.dataset)["test"])["accuracy"]
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    improved, blind = trained(**IMPROVED), trained(method="zero-fill")
+    report = {
+        "improved": {s: chosen.test["accuracy"] for s, chosen in improved.selected.items()},
+        "zero-fill": {s: chosen.test["accuracy"] for s, chosen in blind.selected.items()},
+        **lag_hits(improved.predictor),
+        "uniform plan": with_uniform_plan(improved.predictor),
+        "epochs": {s: chosen.epoch for s, chosen in improved.selected.items()},
+        "valid": {
+            s: [record["valid"][s]["weighted_f1"] for record in improved.history] for s in "AB"
+        },
+    }
+    print(json.dumps(report))
+
+
+if __name__ == "__main__":
+    main()
