@@ -8,6 +8,7 @@ from sklearn.base import clone
 import mmalign
 from mmalign.data import Clip, Protocol
 from mmalign.errors import ConfigError, DataError, MMAlignError
+from mmalign.training import prediction
 from tests.training.small import small_dataset
 
 SETTINGS = {"dim": 8, "heads": 2, "window": 2, "epochs": 2, "batch_size": 16}
@@ -46,6 +47,13 @@ def test_batch_order_and_padding_do_not_matter(model, data):
             torch.testing.assert_close(alone[0], whole[row], atol=1e-12, rtol=0)
     finally:
         model.fitted.model.float()
+
+
+@pytest.mark.parametrize("size", [1, 3, 128])
+def test_metrics_are_the_same_for_any_batch_size(model, data, monkeypatch, size):
+    whole = model.score(data["test"])
+    monkeypatch.setattr(prediction, "EVALUATION_BATCH", size)
+    assert model.score(data["test"]) == pytest.approx(whole, abs=1e-6)
 
 
 def test_a_victim_that_is_there_is_used(model, data):

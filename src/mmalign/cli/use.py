@@ -48,7 +48,7 @@ def predict(
 ) -> None:
     """Predict on every clip of a dataset, whether the victim is there or not."""
     from mmalign.cli.writing import write_table
-    from mmalign.training.run import prediction_table
+    from mmalign.training.prediction import prediction_table
 
     model, dataset = _open(run, data, non_finite, threads)
     columns: dict[str, list[Any]] = {}

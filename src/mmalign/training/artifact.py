@@ -20,6 +20,7 @@ from mmalign.files import write_atomically
 from mmalign.training.config import Config, config_from, config_to_json
 from mmalign.training.methods import build_model
 from mmalign.training.prediction import Predictor
+from mmalign.training.records import write_json
 from mmalign.version import __version__
 
 FORMAT_VERSION = 1
@@ -32,12 +33,6 @@ class Artifact:
 
     predictor: Predictor
     config: Config
-
-
-def write_json(file: Path, content: Any) -> None:
-    """Replace a JSON file; NaN has no place in it."""
-    text = json.dumps(content, indent=2, allow_nan=False, sort_keys=False)
-    write_atomically(file, (text + "\n").encode())
 
 
 def save_artifact(folder: Path, artifact: Artifact, *, summary: str = "") -> None:

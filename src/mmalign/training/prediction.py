@@ -1,6 +1,7 @@
 """Predictions of a model on a split, and their metrics."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -69,3 +70,23 @@ class Predictor:
         device = self.model.label_mean.device
         loss = main_loss(self.model, outputs.to(device), torch.from_numpy(labels).to(device))
         return score(self.task, self.to_labels(outputs), labels) | {"loss": loss.item()}
+
+
+def prediction_table(predictor: Predictor, split: Split) -> dict[str, Any]:
+    """Id, prediction, and whether the victim was there, for every clip; labels if known."""
+    outputs = predictor.outputs(split)
+    predictions = predictor.to_labels(outputs)
+    columns: dict[str, Any] = {"id": list(split.ids)}
+    if isinstance(predictor.task, Classification):
+        classes = predictor.task.classes
+        columns["prediction"] = [classes[index] for index in predictions]
+        if split.labels is not None:
+            columns["label"] = [classes[index] for index in split.labels]
+        shares = outputs.softmax(dim=-1)
+        columns |= {f"probability/{name}": shares[:, k].tolist() for k, name in enumerate(classes)}
+    else:
+        columns["prediction"] = predictions.tolist()
+        if split.labels is not None:
+            columns["label"] = split.labels.tolist()
+    columns["has_" + predictor.victim] = split.is_present(predictor.victim).tolist()
+    return columns

@@ -2,14 +2,13 @@
 
 import fcntl
 import json
-import os
 import platform
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,19 +17,17 @@ import torch
 from mmalign.data.dataset import Dataset
 from mmalign.data.fingerprint import dataset_hash
 from mmalign.data.missingness import Protocol
-from mmalign.data.split import Split
-from mmalign.data.task import Classification
 from mmalign.errors import DataError, MMAlignError
 from mmalign.evaluation.floors import constant_floor
-from mmalign.files import write_atomically
 from mmalign.model.backbone import count_parameters
-from mmalign.training.artifact import MANIFEST, Artifact, save_artifact, seal, write_json
+from mmalign.training.artifact import MANIFEST, Artifact, save_artifact, seal
 from mmalign.training.checkpoint import load_checkpoint, save_checkpoint
 from mmalign.training.config import Config, config_to_json
 from mmalign.training.distributed import World
 from mmalign.training.loop import Record, Training, TrainingState, start_training
 from mmalign.training.methods import find_method, seen_by
-from mmalign.training.prediction import Predictor
+from mmalign.training.prediction import Predictor, prediction_table
+from mmalign.training.records import without_nan, write_json, write_json_lines
 from mmalign.version import __version__
 
 IDENTITY, CHECKPOINT, LOCK = "run.json", "checkpoint/state.safetensors", ".lock"
@@ -80,7 +77,7 @@ class Run:
             record = training.run_epoch()
             if self.world.is_leader:
                 save_checkpoint(training.state, self.out / CHECKPOINT)
-                _write_lines(self.out / "metrics.jsonl", training.state.history)
+                write_json_lines(self.out / "metrics.jsonl", training.state.history)
                 on_epoch(record, training)
         if not self.world.is_leader:
             return {}
@@ -116,7 +113,7 @@ class Run:
         write_json(self.out / "result.json", result)
         save_artifact(self.out, Artifact(predictor, self.config), summary=_summary(result))
         seal(self.out, self._identity())
-        return result
+        return cast(dict[str, Any], without_nan(result))
 
     def _result(self, predictor: Predictor, state: TrainingState, seen: Dataset) -> dict[str, Any]:
         """Metrics of the selected epoch; the test split is read here, once, after training."""
@@ -125,8 +122,8 @@ class Run:
         for name in ("valid", "test"):
             split = seen.splits.get(name)
             if split is not None and split.labels is not None and train_labels is not None:
-                scores[name] = _without_nan(predictor.evaluate(split))
-                floors[name] = _without_nan(constant_floor(seen.task, train_labels, split.labels))
+                scores[name] = predictor.evaluate(split)
+                floors[name] = constant_floor(seen.task, train_labels, split.labels)
         return {
             "method": self.config.method,
             "protocol": asdict(self.protocol),
@@ -218,38 +215,6 @@ def _sweep(folder: Path) -> None:
             shutil.rmtree(draft, ignore_errors=True)
         else:
             draft.unlink(missing_ok=True)
-
-
-def _write_lines(file: Path, records: list[Record]) -> None:
-    lines = "".join(json.dumps(_without_nan(record)) + os.linesep for record in records)
-    write_atomically(file, lines.encode())
-
-
-def _without_nan(content: Any) -> Any:
-    """NaN as null: JSON has no NaN."""
-    if isinstance(content, dict):
-        return {key: _without_nan(value) for key, value in content.items()}
-    return None if isinstance(content, float) and content != content else content
-
-
-def prediction_table(predictor: Predictor, split: Split) -> dict[str, Any]:
-    """Id, prediction, and whether the victim was there, for every clip; labels if known."""
-    outputs = predictor.outputs(split)
-    predictions = predictor.to_labels(outputs)
-    columns: dict[str, Any] = {"id": list(split.ids)}
-    if isinstance(predictor.task, Classification):
-        classes = predictor.task.classes
-        columns["prediction"] = [classes[index] for index in predictions]
-        if split.labels is not None:
-            columns["label"] = [classes[index] for index in split.labels]
-        shares = outputs.softmax(dim=-1)
-        columns |= {f"probability/{name}": shares[:, k].tolist() for k, name in enumerate(classes)}
-    else:
-        columns["prediction"] = predictions.tolist()
-        if split.labels is not None:
-            columns["label"] = split.labels.tolist()
-    columns["has_" + predictor.victim] = split.is_present(predictor.victim).tolist()
-    return columns
 
 
 def _write_predictions(predictor: Predictor, seen: Dataset, file: Path) -> None:

@@ -1,0 +1,28 @@
+"""JSON files of a run: replaced atomically, and without NaN, which JSON does not know."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from mmalign.files import write_atomically
+
+
+def write_json(file: Path, content: Any) -> None:
+    """Replace a JSON file."""
+    text = json.dumps(without_nan(content), indent=2, allow_nan=False)
+    write_atomically(file, (text + "\n").encode())
+
+
+def write_json_lines(file: Path, records: list[dict[str, Any]]) -> None:
+    """Replace a file of one JSON object a line."""
+    lines = (json.dumps(without_nan(record), allow_nan=False) + "\n" for record in records)
+    write_atomically(file, "".join(lines).encode())
+
+
+def without_nan(content: Any) -> Any:
+    """The same content with null in place of NaN."""
+    if isinstance(content, dict):
+        return {key: without_nan(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [without_nan(value) for value in content]
+    return None if isinstance(content, float) and content != content else content
