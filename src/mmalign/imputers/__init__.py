@@ -1,8 +1,19 @@
 """One file per imputer, one contract; a model is a backbone plus an imputer."""
 
 from mmalign.imputers.contract import Imputer
-from mmalign.imputers.floors import UniformWindow, ZeroFill
+from mmalign.imputers.dynamic_window import DynamicWindow
+from mmalign.imputers.floors import Copy, MeanFill, RandomPlan, UniformWindow, ZeroFill
 from mmalign.imputers.mmalign import AlignmentDynamicsLearner
 from mmalign.imputers.model import Model
 
-__all__ = ["AlignmentDynamicsLearner", "Imputer", "Model", "UniformWindow", "ZeroFill"]
+__all__ = [
+    "AlignmentDynamicsLearner",
+    "Copy",
+    "DynamicWindow",
+    "Imputer",
+    "MeanFill",
+    "Model",
+    "RandomPlan",
+    "UniformWindow",
+    "ZeroFill",
+]

@@ -1,11 +1,14 @@
-"""Imputers that know nothing."""
+"""Imputers that know nothing, or next to nothing."""
 
+import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from mmalign import align
 from mmalign.imputers.contract import Imputer
-from mmalign.model.hidden import Hidden
+from mmalign.model.hidden import Hidden, is_valid, same_moment
+
+RANDOM_ROWS = 997
 
 
 class ZeroFill(Imputer):
@@ -47,6 +50,73 @@ class UniformWindow(Imputer):
         )
         return align.impute(
             plan,
+            visible.steps,
+            visible_lengths=visible.lengths,
+            victim_lengths=victim_lengths,
+        )
+
+
+class MeanFill(Imputer):
+    """Every step is the mean of the victim's hidden steps on complete training clips."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.mean = nn.Parameter(torch.zeros(dim))
+
+    def fit_loss(self, visible: Hidden, victim: Hidden) -> Float[Tensor, ""]:  # noqa: ARG002
+        """Squared distance to the steps, which the mean minimises."""
+        inside = is_valid(victim.lengths, victim.steps.shape[1])
+        return (victim.steps[inside] - self.mean).square().mean()
+
+    def impute(
+        self, visible: Hidden, victim_lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch victim_time dim"]:
+        """The mean, at every step."""
+        inside = is_valid(victim_lengths, int(victim_lengths.max()))
+        return inside[..., None] * self.mean.detach().to(visible.steps.dtype)
+
+
+class Copy(Imputer):
+    """The visible hidden sequence stands in for the victim's, moment by moment."""
+
+    def fit_loss(self, visible: Hidden, victim: Hidden) -> None:  # noqa: ARG002
+        """There is nothing to fit."""
+        return
+
+    def impute(
+        self, visible: Hidden, victim_lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch victim_time dim"]:
+        """The visible step at the moment of each victim step."""
+        time = int(victim_lengths.max())
+        moment = same_moment(victim_lengths, visible.lengths, time)
+        rows = torch.arange(len(moment), device=moment.device)[:, None]
+        return visible.steps[rows, moment] * is_valid(victim_lengths, time)[..., None]
+
+
+class RandomPlan(Imputer):
+    """A plan drawn once and kept: what an alignment that knows nothing is worth."""
+
+    logits: Tensor
+
+    def __init__(self, window: int) -> None:
+        super().__init__()
+        self.window = window
+        self.register_buffer("logits", 2 * torch.randn(RANDOM_ROWS, 2 * window + 1))
+
+    def fit_loss(self, visible: Hidden, victim: Hidden) -> None:  # noqa: ARG002
+        """There is nothing to fit."""
+        return
+
+    def impute(
+        self, visible: Hidden, victim_lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch victim_time dim"]:
+        """The visible steps, carried through the random plan."""
+        batch, time, _ = visible.steps.shape
+        inside = align.is_inside(visible.lengths, victim_lengths, window=self.window, time=time)
+        rows = torch.arange(time, device=inside.device) % RANDOM_ROWS
+        logits = self.logits[rows].to(visible.steps.dtype).expand(batch, -1, -1)
+        return align.impute(
+            align.band_softmax(logits, inside),
             visible.steps,
             visible_lengths=visible.lengths,
             victim_lengths=victim_lengths,

@@ -34,3 +34,13 @@ class Hidden:
 def is_valid(lengths: Int[Tensor, " batch"], time: int) -> Bool[Tensor, "batch time"]:
     """Which positions lie inside their sequence."""
     return torch.arange(time, device=lengths.device) < lengths[:, None]
+
+
+def same_moment(
+    victim_lengths: Int[Tensor, " batch"], visible_lengths: Int[Tensor, " batch"], time: int
+) -> Int[Tensor, "batch time"]:
+    """The visible step at the moment of each victim step."""
+    steps = torch.arange(time, device=victim_lengths.device)
+    rate = (visible_lengths.double() / victim_lengths.double())[:, None]
+    moment = ((steps + 0.5) * rate - 0.5).round().long()
+    return moment.clamp(min=0).minimum(visible_lengths[:, None] - 1)

@@ -1,0 +1,50 @@
+"""Dynamic window: each step chooses what to take from its neighbours. No transport, no GRU."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from mmalign import align
+from mmalign.imputers.contract import Imputer
+from mmalign.model.hidden import Hidden, is_valid, same_moment
+
+
+class DynamicWindow(Imputer):
+    """Weights over a window, read off the visible step, mix linear maps of its neighbours.
+
+        imputed_j = sum_k softmax_k(MLP(visible_j)) Linear(visible_{j+k}),   |k| <= window
+
+    Trained by the task, and by the distance to the true hidden steps on complete clips. With
+    unequal lengths, victim step j reads the visible steps around the same moment (design E13).
+    """
+
+    def __init__(self, dim: int, window: int) -> None:
+        super().__init__()
+        self.window = window
+        self.choose = nn.Sequential(
+            nn.Linear(dim, 2 * dim), nn.ReLU(), nn.Linear(2 * dim, 2 * window + 1)
+        )
+        self.translate = nn.Linear(dim, dim)
+
+    def fit_loss(self, visible: Hidden, victim: Hidden) -> Float[Tensor, ""]:
+        """Mean squared distance between imputed and true hidden steps."""
+        imputed = self.impute(visible, victim.lengths)
+        inside = is_valid(victim.lengths, victim.steps.shape[1])
+        return (imputed - victim.steps)[inside].square().mean()
+
+    def impute(
+        self, visible: Hidden, victim_lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch victim_time dim"]:
+        """The mixture for every victim step; gradients reach imputer and visible sequence."""
+        # Rows are victim steps here, columns the visible steps they may take from; -1 is outside.
+        place = align.band_columns(victim_lengths, visible.lengths, window=self.window)
+        inside = place >= 0
+        rows = torch.arange(len(place), device=place.device)[:, None]
+        centre = same_moment(victim_lengths, visible.lengths, place.shape[1])
+        weights = align.band_softmax(self.choose(visible.steps[rows, centre]), inside)
+        neighbours = self.translate(visible.steps)[rows[..., None], place.clamp(min=0)]
+        return torch.einsum("btw,btwd->btd", weights, neighbours)
+
+    def task_parameters(self) -> list[nn.Parameter]:
+        """All of them."""
+        return list(self.parameters())
