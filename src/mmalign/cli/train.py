@@ -39,16 +39,17 @@ def train(
 
     from mmalign.cli.live import LiveLine
     from mmalign.data import Protocol, load_dataset
-    from mmalign.training.config import IMPROVED, config_from, read_config
+    from mmalign.training.config import IMPROVED, read_config
     from mmalign.training.device import choose_device
     from mmalign.training.distributed import join_world
+    from mmalign.training.methods import configure
     from mmalign.training.run import Run
 
     chosen: dict[str, Any] = dict(IMPROVED) if improved else {}
     chosen |= read_config(config) if config is not None else {}
     chosen |= parse_settings(settings or [])
     chosen |= {k: v for k, v in (("method", method), ("seed", seed)) if v is not None}
-    training_config = config_from(chosen)
+    training_config = configure(chosen)
     protocol = Protocol(
         visible=visible,
         victim=victim,

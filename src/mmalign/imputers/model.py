@@ -51,6 +51,7 @@ class Model(nn.Module):
     """
 
     length_ratio: Tensor
+    gate: Tensor
     label_mean: Tensor
     label_scale: Tensor
 
@@ -63,6 +64,8 @@ class Model(nn.Module):
         self.visible_scaler, self.victim_scaler = scalers
         # Steps of the victim per step of the visible modality: its length when it is missing.
         self.register_buffer("length_ratio", torch.ones((), dtype=torch.float64))
+        # How much a victim that is there counts against its imputation; chosen on validation.
+        self.register_buffer("gate", torch.ones(()))
         self.register_buffer("label_mean", torch.zeros(()))
         self.register_buffer("label_scale", torch.ones(()))
 
@@ -89,7 +92,7 @@ class Model(nn.Module):
         """One prediction a clip, with the victim where it is there and its imputation elsewhere."""
         is_complete = pair.is_complete
         if bool(is_complete.all()):
-            return self.backbone.predict(self.encode_visible(pair), self.encode_victim(pair))
+            return self._predict_complete(pair)
         if not bool(is_complete.any()):
             visible = self.encode_visible(pair)
             return self.backbone.predict(visible, self.impute(visible))
@@ -97,6 +100,15 @@ class Model(nn.Module):
         mixed = answers[0].new_empty(len(pair), answers[0].shape[1])
         mixed[is_complete], mixed[~is_complete] = answers
         return mixed
+
+    def _predict_complete(self, pair: Pair) -> Float[Tensor, "batch outputs"]:
+        """The prediction with the victim, mixed with the one without it where the gate says so."""
+        visible = self.encode_visible(pair)
+        outputs = self.backbone.predict(visible, self.encode_victim(pair))
+        gate = float(self.gate)
+        if gate == 1.0:
+            return outputs
+        return gate * outputs + (1 - gate) * self.backbone.predict(visible, self.impute(visible))
 
     def fit_scales(self, train: Split, visible: str, victim: str) -> None:
         """Learn feature scales, label scale and the ratio of lengths from the training split."""

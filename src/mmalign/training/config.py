@@ -35,6 +35,8 @@ class Config(BackboneConfig):
         separated: Whether imputer and backbone are tuned in two loops ("w/o SI").
         both_passes: Whether complete clips are also trained with their victim imputed (E18).
         step_contrast_weight: Weight of the contrastive loss between steps inside the window (E18).
+        gate: Whether clips that have their victim mix the prediction with it and without it, at a
+            weight chosen on validation clips.
         seed: Initial weights, order of batches, dropout.
     """
 
@@ -55,6 +57,7 @@ class Config(BackboneConfig):
     separated: bool = False
     both_passes: bool = False
     step_contrast_weight: float = 0.0
+    gate: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:

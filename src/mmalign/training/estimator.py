@@ -20,11 +20,11 @@ from mmalign.errors import ConfigError, DataError, MMAlignError
 from mmalign.imputers.mmalign import AlignmentDynamicsLearner
 from mmalign.model.pair import Pair, to_pair
 from mmalign.training.artifact import Artifact, load_artifact, save_artifact, seal
-from mmalign.training.config import Config, config_from, config_to_json
+from mmalign.training.config import Config, config_to_json
 from mmalign.training.device import choose_device
 from mmalign.training.loop import Training, start_training
-from mmalign.training.methods import find_method
-from mmalign.training.prediction import Predictor
+from mmalign.training.methods import configure, find_method
+from mmalign.training.prediction import Predictor, choose_gate
 
 VALIDATION_SHARE = 0.15
 Clips = Split | Sequence[Clip]
@@ -53,8 +53,7 @@ class MMAlign:
         self.victim = victim
         self.device = device
         self.settings = settings
-        self.config = config_from(settings)
-        find_method(self.config.method)
+        self.config = configure(settings)
         self.predictor: Predictor | None = None
         self.history: list[dict[str, Any]] = []
 
@@ -114,6 +113,8 @@ class MMAlign:
         training.run()
         state.model.load_state_dict(state.selections["valid"].best_state)
         self.predictor = Predictor(state.model.eval(), self.visible, self.victim, dataset.task)
+        if self.config.gate:
+            choose_gate(self.predictor, dataset["valid"])
         self.history = state.history
         return self
 

@@ -2,17 +2,44 @@
 
 import difflib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
 
 from mmalign.data.dataset import Dataset
 from mmalign.data.missingness import Masks
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Task
 from mmalign.errors import ConfigError
-from mmalign.imputers import AlignmentDynamicsLearner, Imputer, Model, UniformWindow, ZeroFill
+from mmalign.imputers import (
+    AlignmentDynamicsLearner,
+    Copy,
+    DynamicWindow,
+    Imputer,
+    MeanFill,
+    Model,
+    RandomPlan,
+    UniformWindow,
+    ZeroFill,
+)
 from mmalign.imputers.model import Scaler
 from mmalign.model.backbone import Backbone
-from mmalign.training.config import Config
+from mmalign.training.config import Config, config_from
+
+PAPER = "Han et al., EMNLP 2022"
+
+See = Callable[[Split, str, str], Split]
+
+
+def see_as_masked(split: Split, _visible: str, _victim: str) -> Split:
+    """The split as the masks left it."""
+    return split
+
+
+def see_visible_twice(split: Split, visible: str, victim: str) -> Split:
+    """The visible modality on both sides: the victim is never looked at."""
+    return replace(split, sequences={**split.sequences, victim: split.sequences[visible]})
 
 
 @dataclass(frozen=True)
@@ -21,39 +48,60 @@ class Method:
 
     Attributes:
         summary: One line for people.
+        source: Where it comes from.
         make_imputer: Builds the imputer.
-        see: What the method sees of a split: as masked, the visible modality twice (LB), or all.
+        see: What the method sees of a masked split.
+        is_masked: Whether the protocol takes the victim away at all.
+        only_complete: Whether training leaves out clips without their victim.
+        defaults: Settings that belong to the method; the user's own win.
     """
 
     summary: str
+    source: str
     make_imputer: Callable[[Config], Imputer]
-    see: Callable[[Split, str, str], Split] = lambda split, _visible, _victim: split
+    see: See = see_as_masked
     is_masked: bool = True
-
-
-def _twice(split: Split, visible: str, victim: str) -> Split:
-    return replace(split, sequences={**split.sequences, victim: split.sequences[visible]})
+    only_complete: bool = False
+    defaults: Mapping[str, Any] = field(default_factory=dict)
 
 
 METHODS: Mapping[str, Method] = {
     "mmalign": Method(
-        "the paper's method: imitates the optimal transport plan between the modalities",
+        "imitates the optimal transport plan between the modalities",
+        PAPER,
         lambda c: AlignmentDynamicsLearner(c.dim, window=c.window, epsilon=c.epsilon),
     ),
-    "zero-fill": Method(
-        "floor: zeros stand in for the victim's hidden steps", lambda _: ZeroFill()
+    "dynamic-window": Method(
+        "each step chooses what to take from its neighbours; trained by task and distance",
+        "mmalign",
+        lambda c: DynamicWindow(c.dim, c.window),
+        defaults={"both_passes": True, "gate": True},
     ),
+    "zero-fill": Method("zeros stand in for the victim's steps", "floor", lambda _: ZeroFill()),
+    "mean-fill": Method(
+        "the mean of the victim's hidden training steps", "floor", lambda c: MeanFill(c.dim)
+    ),
+    "copy": Method("the visible hidden sequence itself", "floor", lambda _: Copy()),
     "uniform-window": Method(
-        "floor: the mean of the visible steps in the window, no optimal transport",
-        lambda c: UniformWindow(c.window),
+        "the mean of the visible steps in the window", "floor", lambda c: UniformWindow(c.window)
     ),
+    "random-plan": Method("a plan drawn once at random", "floor", lambda c: RandomPlan(c.window)),
     "lb": Method(
-        "lower bound: the same network with the visible modality on both sides",
+        "the same network, visible modality on both sides, all training clips",
+        "lower bound",
         lambda _: ZeroFill(),
-        see=_twice,
+        see=see_visible_twice,
+    ),
+    "lb-complete": Method(
+        "the same, trained on the clips that have their victim only",
+        "lower bound",
+        lambda _: ZeroFill(),
+        see=see_visible_twice,
+        only_complete=True,
     ),
     "ub": Method(
-        "upper bound: the same network with both modalities always there",
+        "the same network with both modalities always there",
+        "upper bound",
         lambda _: ZeroFill(),
         is_masked=False,
     ),
@@ -81,11 +129,25 @@ def seen_by(method: Method, dataset: Dataset, masks: Masks) -> Dataset:
     """
     visible, victim = masks.protocol.visible, masks.protocol.victim
     pair = masks.apply(dataset) if method.is_masked else dataset.only([visible, victim])
-    splits = {name: method.see(split, visible, victim) for name, split in pair.splits.items()}
+    splits = dict(pair.splits)
+    if method.only_complete and "train" in splits:
+        complete = np.flatnonzero(splits["train"].is_present(victim))
+        splits["train"] = splits["train"].select(complete)
+    splits = {name: method.see(split, visible, victim) for name, split in splits.items()}
     dims = dict(pair.dims)
-    if method.see is _twice:
+    if method.see is see_visible_twice:
         dims[victim] = dims[visible]
     return replace(pair, splits=splits, dims=dims)
+
+
+def configure(settings: Mapping[str, Any]) -> Config:
+    """A config from plain settings on top of the method's own defaults.
+
+    Raises:
+        ConfigError: If the method or a setting is unknown, or a value makes no sense.
+    """
+    method = find_method(str(settings.get("method", Config.method)))
+    return config_from({**method.defaults, **settings})
 
 
 def build_model(

@@ -15,6 +15,7 @@ from mmalign.evaluation.floors import score
 from mmalign.imputers.model import Model
 from mmalign.model.pair import to_pair
 from mmalign.training.losses import main_loss
+from mmalign.training.selection import GATES, selection_score
 
 EVALUATION_BATCH = 128
 
@@ -70,6 +71,20 @@ class Predictor:
         device = self.model.label_mean.device
         loss = main_loss(self.model, outputs.to(device), torch.from_numpy(labels).to(device))
         return score(self.task, self.to_labels(outputs), labels) | {"loss": loss.item()}
+
+
+def choose_gate(predictor: Predictor, valid: Split) -> float:
+    """Set the model's gate to the weight that scores best on validation clips.
+
+    Ties go to the larger weight, so that a victim that is there is used unless it hurts.
+    """
+    scores = {}
+    for weight in GATES:
+        predictor.model.gate.fill_(weight)
+        scores[weight] = selection_score(predictor.task, predictor.evaluate(valid))
+    best = max(scores, key=lambda weight: (scores[weight], weight))
+    predictor.model.gate.fill_(best)
+    return best
 
 
 def prediction_table(predictor: Predictor, split: Split) -> dict[str, Any]:

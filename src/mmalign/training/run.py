@@ -26,7 +26,7 @@ from mmalign.training.config import Config, config_to_json
 from mmalign.training.distributed import World
 from mmalign.training.loop import Record, Training, TrainingState, start_training
 from mmalign.training.methods import find_method, seen_by
-from mmalign.training.prediction import Predictor, prediction_table
+from mmalign.training.prediction import Predictor, choose_gate, prediction_table
 from mmalign.training.records import without_nan, write_json, write_json_lines
 from mmalign.version import __version__
 
@@ -108,6 +108,8 @@ class Run:
         state, setting = training.state, self.protocol.setting
         state.model.load_state_dict(state.selections[setting].best_state)
         predictor = Predictor(state.model, self.protocol.visible, self.protocol.victim, seen.task)
+        if self.config.gate:
+            choose_gate(predictor, seen["valid"])
         result = self._result(predictor, state, seen)
         _write_predictions(predictor, seen, self.out / "predictions.parquet")
         write_json(self.out / "result.json", result)

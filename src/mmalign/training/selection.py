@@ -38,6 +38,9 @@ class Selection:
         return epoch - self.best_epoch >= patience
 
 
+GATES = (1.0, 0.75, 0.5, 0.25, 0.0)
+
+
 def selection_score(task: Task, metrics: dict[str, float]) -> tuple[float, float]:
     """What validation compares: weighted F1 or negative MAE; then the negative loss."""
     main = metrics["weighted_f1"] if isinstance(task, Classification) else -metrics["mae"]

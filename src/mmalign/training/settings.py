@@ -7,7 +7,7 @@ from mmalign.data.missingness import Protocol
 from mmalign.training.config import Config
 from mmalign.training.loop import Record, Training, start_training
 from mmalign.training.methods import find_method, seen_by
-from mmalign.training.prediction import Predictor
+from mmalign.training.prediction import Predictor, choose_gate
 from mmalign.training.selection import State
 
 SETTINGS = ("A", "B")
@@ -61,6 +61,8 @@ def train_both_settings(
     for setting in reversed(SETTINGS):
         chosen = state.selections[setting]
         state.model.load_state_dict(chosen.best_state)
+        if config.gate:
+            choose_gate(training.predictor, validations[setting])
         selected[setting] = Selected(
             epoch=chosen.best_epoch,
             valid=state.history[chosen.best_epoch - 1]["valid"][setting],

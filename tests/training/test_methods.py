@@ -1,0 +1,63 @@
+"""Methods: what each one sees, and that all of them train."""
+
+import numpy as np
+import pytest
+import torch
+
+from mmalign.model.backbone import count_parameters
+from mmalign.training.config import Config
+from mmalign.training.methods import METHODS, build_model, configure, find_method, seen_by
+from mmalign.training.settings import train_both_settings
+from tests.training.small import PAIR, small_config, small_dataset, small_protocol
+
+
+def seen(method: str, **changes):
+    dataset = small_dataset()
+    return seen_by(find_method(method), dataset, small_protocol(**changes).masks(dataset)), dataset
+
+
+def test_the_lower_bound_never_sees_the_victim():
+    data, original = seen("lb")
+    for name in data.splits:
+        for clip in data[name]:
+            assert clip.sequences["victim"] is clip.sequences["visible"]
+    assert len(data["train"]) == len(original["train"])
+    assert len(seen("lb-complete")[0]["train"]) == 24
+
+
+def test_the_upper_bound_sees_everything():
+    data, original = seen("ub")
+    for name in data.splits:
+        assert data[name].is_present("victim").all()
+        assert data[name].ids == original[name].ids
+
+
+def test_the_rest_sees_what_the_masks_left():
+    data, _ = seen("mmalign")
+    assert data["train"].is_present("victim").sum() == 24
+    assert not data["test"].is_present("victim").any()
+
+
+def test_backbones_have_the_same_size_whatever_the_method():
+    sizes = set()
+    for name in METHODS:
+        model = build_model(
+            Config(method=name), small_dataset().task, visible_features=6, victim_features=6
+        )
+        sizes.add(count_parameters(model.backbone))
+    assert len(sizes) == 1
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_trains_and_predicts(name):
+    torch.set_num_threads(1)
+    config = small_config(**(dict(METHODS[name].defaults) | {"method": name, "epochs": 1}))
+    done = train_both_settings(small_dataset(), config, **PAIR, survival=0.5)
+    for chosen in done.selected.values():
+        assert np.isfinite(chosen.test["loss"])
+
+
+def test_defaults_of_a_method_give_way_to_the_user():
+    assert configure({"method": "dynamic-window"}).both_passes
+    assert not configure({"method": "dynamic-window", "both_passes": False}).both_passes
+    assert configure({}) == Config()

@@ -1,0 +1,66 @@
+"""The gate: how much a victim that is there counts against its imputation."""
+
+import numpy as np
+import pytest
+import torch
+
+import mmalign
+from mmalign.data import Protocol
+from mmalign.training.prediction import choose_gate
+from tests.training.small import poisoned, small_dataset
+
+SETTINGS = {"dim": 8, "heads": 2, "window": 2, "epochs": 2, "batch_size": 16}
+
+
+@pytest.fixture(scope="module")
+def data():
+    protocol = Protocol(visible="visible", victim="victim", survival=0.5, setting="B")
+    return protocol.apply(small_dataset())
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    settings = {**SETTINGS, "method": "dynamic-window", "gate": False}
+    return mmalign.MMAlign("visible", "victim", **settings).fit(data["train"], data["valid"])
+
+
+def test_the_gate_mixes_both_predictions(model, data):
+    predictor = model.fitted
+    complete = data["test"].select(np.flatnonzero(data["test"].is_present("victim")))
+    without = complete.without("victim", complete.ids)
+    with_victim, imputed = predictor.outputs(complete), predictor.outputs(without)
+    predictor.model.gate.fill_(0.25)
+    mixed = predictor.outputs(complete)
+    predictor.model.gate.fill_(1.0)
+    torch.testing.assert_close(mixed, 0.25 * with_victim + 0.75 * imputed)
+
+
+def test_a_victim_that_misleads_is_shut_out(model):
+    """Training labels follow the victim; where validation's victims are noise, the gate closes."""
+    data = small_dataset()
+    valid = data["valid"]
+    noise = poisoned(data, "valid", set(valid.ids), "victim", 50.0)["valid"]
+    predictor = model.fitted
+    scores = {}
+    for weight in (1.0, 0.75, 0.5, 0.25, 0.0):
+        predictor.model.gate.fill_(weight)
+        scores[weight] = predictor.evaluate(noise)["weighted_f1"]
+    best = choose_gate(predictor, noise)
+    assert scores[best] == max(scores.values())
+    assert float(predictor.model.gate) == best
+    predictor.model.gate.fill_(1.0)
+
+
+def test_without_complete_clips_the_gate_stays_open(model, data):
+    missing = data["valid"].without("victim", data["valid"].ids)
+    assert choose_gate(model.fitted, missing) == 1.0
+
+
+def test_the_gate_is_saved_with_the_model(data, tmp_path):
+    model = mmalign.MMAlign("visible", "victim", **SETTINGS, method="dynamic-window")
+    assert model.config.gate
+    assert model.config.both_passes
+    model.fit(data["train"], data["valid"])
+    model.fitted.model.gate.fill_(0.5)
+    model.save(tmp_path / "saved")
+    assert float(mmalign.load(tmp_path / "saved").fitted.model.gate) == 0.5
