@@ -11,6 +11,7 @@ from mmalign.imputers import (
     DynamicWindow,
     Imputer,
     MeanFill,
+    ModalTrans,
     RandomPlan,
     UniformWindow,
     ZeroFill,
@@ -25,6 +26,9 @@ BUILT_IN = {
     "uniform-window": lambda: UniformWindow(WINDOW),
     "random-plan": lambda: RandomPlan(WINDOW),
     "dynamic-window": lambda: DynamicWindow(DIM, WINDOW),
+    "modal-trans": lambda: ModalTrans(DIM, 2),
+    "modal-trans-uncached": lambda: ModalTrans(DIM, 2, "uncached"),
+    "modal-trans-parallel": lambda: ModalTrans(DIM, 2, "parallel"),
 }
 
 

@@ -36,7 +36,9 @@ def test_attention_equals_torch_s():
     queries, memory = torch.randn(3, 4, 8).double(), torch.randn(3, 6, 8).double()
     is_valid = torch.arange(6) < torch.tensor([[6], [1], [3]])
     expected, _ = theirs(queries, memory, memory, key_padding_mask=~is_valid)
-    torch.testing.assert_close(ours(queries, memory, is_valid), expected, atol=1e-12, rtol=0)
+    torch.testing.assert_close(
+        ours(queries, memory, is_valid[:, None]), expected, atol=1e-12, rtol=0
+    )
 
 
 @settings(max_examples=25)
@@ -100,7 +102,7 @@ def test_position_zero_alone_equals_the_whole_fusion(layers):
     torch.manual_seed(0)
     fusion = make_fusion(fusion_layers=layers)
     reader, memory = torch.randn(2, 6, 8).double(), torch.randn(2, 4, 8).double()
-    is_valid = torch.tensor([[True] * 4, [True, True, False, False]])
+    is_valid = torch.tensor([[[True] * 4], [[True, True, False, False]]])
     whole = reader
     for layer in fusion.visible_reads_victim.layers:
         whole = layer(whole, memory, is_valid)
@@ -139,7 +141,7 @@ def test_dropout_is_off_outside_training_and_follows_the_seed():
 def test_gradients_are_right():
     torch.manual_seed(0)
     layer = TransformerLayer(4, 2, 0.0).double()
-    is_valid = torch.tensor([[True, True, False]])
+    is_valid = torch.tensor([[[True, True, False]]])
     inputs = (
         torch.randn(1, 3, 4).double().requires_grad_(),
         torch.randn(1, 3, 4).double().requires_grad_(),

@@ -4,6 +4,7 @@ from mmalign.imputers.contract import Imputer
 from mmalign.imputers.dynamic_window import DynamicWindow
 from mmalign.imputers.floors import Copy, MeanFill, RandomPlan, UniformWindow, ZeroFill
 from mmalign.imputers.mmalign import AlignmentDynamicsLearner
+from mmalign.imputers.modal_trans import ModalTrans
 from mmalign.imputers.model import Model
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "DynamicWindow",
     "Imputer",
     "MeanFill",
+    "ModalTrans",
     "Model",
     "RandomPlan",
     "UniformWindow",

@@ -10,6 +10,9 @@ from torch.nn import functional
 from mmalign.model.config import BackboneConfig
 from mmalign.model.dropout import dropout
 
+Remembered = tuple[Float[Tensor, "_ _ _"], Float[Tensor, "_ _ _"]]
+"""Keys and values `[batch * heads, memory, part]`."""
+
 
 class Attention(nn.Module):
     """Multi-head attention of queries over another sequence (paper: MATT in Eq. 1 and 2)."""
@@ -25,15 +28,29 @@ class Attention(nn.Module):
         self,
         queries: Float[Tensor, "batch queries dim"],
         memory: Float[Tensor, "batch memory dim"],
-        is_valid: Bool[Tensor, "batch memory"],
+        is_valid: Bool[Tensor, "batch one_or_queries memory"],
     ) -> Float[Tensor, "batch queries dim"]:
-        """What each query finds in the valid positions of the memory."""
+        """What each query finds in the positions of the memory that are valid for it."""
+        return self.attend(queries, self.remember(memory), is_valid)
+
+    def remember(self, memory: Float[Tensor, "batch memory dim"]) -> Remembered:
+        """Keys and values of a memory; they can be kept and lengthened."""
+        key, value = self.key_value(memory).chunk(2, dim=-1)
+        return self._split(key), self._split(value)
+
+    def attend(
+        self,
+        queries: Float[Tensor, "batch queries dim"],
+        remembered: Remembered,
+        is_valid: Bool[Tensor, "batch one_or_queries memory"],
+    ) -> Float[Tensor, "batch queries dim"]:
+        """What each query finds among remembered keys and values."""
+        key, value = remembered
         query = self._split(self.query(queries))
-        key, value = (self._split(part) for part in self.key_value(memory).chunk(2, dim=-1))
         closed = torch.zeros_like(is_valid, dtype=query.dtype).masked_fill_(~is_valid, -torch.inf)
         scale = 1 / math.sqrt(query.shape[-1])
         scores = torch.baddbmm(
-            closed.repeat_interleave(self.heads, dim=0)[:, None], query, key.mT, alpha=scale
+            closed.repeat_interleave(self.heads, dim=0), query, key.mT, alpha=scale
         )
         found = scores.softmax(dim=-1) @ value  # (batch * heads, queries, part)
         batch, count, dim = queries.shape
@@ -67,10 +84,19 @@ class TransformerLayer(nn.Module):
         self,
         sequence: Float[Tensor, "batch time dim"],
         memory: Float[Tensor, "batch memory dim"],
-        is_valid: Bool[Tensor, "batch memory"],
+        is_valid: Bool[Tensor, "batch one_or_time memory"],
     ) -> Float[Tensor, "batch time dim"]:
         """The sequence after one round of attention and feed-forward."""
-        attended = self._drop(self.attention(sequence, memory, is_valid)) + sequence
+        return self.read(sequence, self.attention.remember(memory), is_valid)
+
+    def read(
+        self,
+        sequence: Float[Tensor, "batch time dim"],
+        remembered: Remembered,
+        is_valid: Bool[Tensor, "batch one_or_time memory"],
+    ) -> Float[Tensor, "batch time dim"]:
+        """The same with a memory that is remembered already."""
+        attended = self._drop(self.attention.attend(sequence, remembered, is_valid)) + sequence
         wide = functional.relu(self.widen(attended))
         answer: Tensor = self._drop(self.narrow(self._drop(wide))) + self.norm(attended)
         return answer

@@ -37,7 +37,7 @@ class Encoder(nn.Module):
             sequence.shape[1], dim, sequence.dtype, sequence.device
         )
         sequence = dropout(sequence, self.dropout, is_training=self.training)
-        is_valid_with_head = functional.pad(inside, (1, 0), value=True)
+        is_valid_with_head = functional.pad(inside, (1, 0), value=True)[:, None]
         for layer in self.layers:
             sequence = layer(sequence, sequence, is_valid_with_head)
         steps = sequence[:, 1:].masked_fill(~inside[..., None], 0.0)

@@ -78,4 +78,5 @@ def _victim_positions(
 
 
 def _valid_with_head(hidden: Hidden) -> Tensor:
-    return functional.pad(is_valid(hidden.lengths, hidden.steps.shape[1]), (1, 0), value=True)
+    inside = is_valid(hidden.lengths, hidden.steps.shape[1])
+    return functional.pad(inside, (1, 0), value=True)[:, None]

@@ -18,6 +18,7 @@ from mmalign.imputers import (
     DynamicWindow,
     Imputer,
     MeanFill,
+    ModalTrans,
     Model,
     RandomPlan,
     UniformWindow,
@@ -70,6 +71,16 @@ METHODS: Mapping[str, Method] = {
         "imitates the optimal transport plan between the modalities",
         PAPER,
         lambda c: AlignmentDynamicsLearner(c.dim, window=c.window, epsilon=c.epsilon),
+    ),
+    "modal-trans": Method(
+        "translates the visible sequence step by step; cyclic, both directions",
+        "TransModality, CTFN",
+        lambda c: ModalTrans(c.dim, c.heads),
+    ),
+    "modal-trans-parallel": Method(
+        "the same, all steps at once",
+        "TransModality, CTFN",
+        lambda c: ModalTrans(c.dim, c.heads, "parallel"),
     ),
     "dynamic-window": Method(
         "each step chooses what to take from its neighbours; trained by task and distance",

@@ -1,0 +1,55 @@
+"""Modal-Trans: cache or not, the same answer; the cycle error falls."""
+
+import pytest
+import torch
+
+from mmalign.imputers.modal_trans import ModalTrans
+from tests.imputers.test_mmalign import DIM, hidden
+
+
+def make(decoding: str) -> ModalTrans:
+    torch.manual_seed(0)
+    return ModalTrans(DIM, 2, decoding).double()
+
+
+def test_cached_and_uncached_decoding_agree():
+    visible, lengths = hidden([7, 2, 5]), torch.tensor([4, 9, 6])
+    first, second = (make(d).impute(visible, lengths) for d in ("cached", "uncached"))
+    torch.testing.assert_close(first, second, atol=1e-12, rtol=0)
+
+
+def test_they_agree_to_1e_5_in_float32_and_in_their_gradients():
+    gradients = []
+    for decoding in ("cached", "uncached"):
+        imputer = make(decoding).float()
+        visible = hidden([7, 2, 5])
+        visible = type(visible)(visible.head.float(), visible.steps.float(), visible.lengths)
+        imputed = imputer.impute(visible, visible.lengths)
+        imputed.square().sum().backward()
+        gradients.append((imputed.detach(), imputer.forth.start.grad))
+    torch.testing.assert_close(gradients[0], gradients[1], atol=1e-5, rtol=1e-5)
+
+
+def test_teacher_forcing_with_its_own_output_is_decoding():
+    imputer = make("cached")
+    visible = hidden([5, 5])
+    written = imputer.forth.cached(visible, 5)
+    torch.testing.assert_close(imputer.forth.teacher_forced(visible, written), written)
+
+
+@pytest.mark.parametrize("decoding", ["cached", "parallel"])
+def test_the_cycle_error_falls(decoding):
+    imputer = make(decoding)
+    visible, victim = hidden([6, 4], seed=1), hidden([6, 4], seed=2)
+
+    def cycle() -> float:
+        there = imputer._translated(imputer.forth, visible, victim)
+        return imputer.cycle_error(visible, victim, there).item()
+
+    before = cycle()
+    optimizer = torch.optim.Adam(imputer.parameters(), lr=0.01)
+    for _ in range(60):
+        optimizer.zero_grad()
+        imputer.fit_loss(visible, victim).backward()
+        optimizer.step()
+    assert cycle() < 0.5 * before
