@@ -6,6 +6,7 @@ from torch import nn
 
 from mmalign.checks import ImputerError, check_imputer
 from mmalign.imputers import (
+    MFM,
     AlignmentDynamicsLearner,
     Copy,
     DynamicWindow,
@@ -26,6 +27,7 @@ BUILT_IN = {
     "uniform-window": lambda: UniformWindow(WINDOW),
     "random-plan": lambda: RandomPlan(WINDOW),
     "dynamic-window": lambda: DynamicWindow(DIM, WINDOW),
+    "mfm": lambda: MFM(DIM),
     "modal-trans": lambda: ModalTrans(DIM, 2),
     "modal-trans-uncached": lambda: ModalTrans(DIM, 2, "uncached"),
     "modal-trans-parallel": lambda: ModalTrans(DIM, 2, "parallel"),

@@ -47,8 +47,8 @@ def test_the_cycle_error_falls(decoding):
         return imputer.cycle_error(visible, victim, there).item()
 
     before = cycle()
-    optimizer = torch.optim.Adam(imputer.parameters(), lr=0.01)
-    for _ in range(60):
+    optimizer = torch.optim.Adam(imputer.parameters(), lr=0.02)
+    for _ in range(40):
         optimizer.zero_grad()
         imputer.fit_loss(visible, victim).backward()
         optimizer.step()

@@ -3,11 +3,13 @@
 from mmalign.imputers.contract import Imputer
 from mmalign.imputers.dynamic_window import DynamicWindow
 from mmalign.imputers.floors import Copy, MeanFill, RandomPlan, UniformWindow, ZeroFill
+from mmalign.imputers.mfm import MFM
 from mmalign.imputers.mmalign import AlignmentDynamicsLearner
 from mmalign.imputers.modal_trans import ModalTrans
 from mmalign.imputers.model import Model
 
 __all__ = [
+    "MFM",
     "AlignmentDynamicsLearner",
     "Copy",
     "DynamicWindow",

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from mmalign import align
 from mmalign.imputers.contract import Imputer
-from mmalign.model.hidden import Hidden, is_valid, same_moment
+from mmalign.model.hidden import Hidden, same_moment, step_error
 
 
 class DynamicWindow(Imputer):
@@ -28,9 +28,7 @@ class DynamicWindow(Imputer):
 
     def fit_loss(self, visible: Hidden, victim: Hidden) -> Float[Tensor, ""]:
         """Mean squared distance between imputed and true hidden steps."""
-        imputed = self.impute(visible, victim.lengths)
-        inside = is_valid(victim.lengths, victim.steps.shape[1])
-        return (imputed - victim.steps)[inside].square().mean()
+        return step_error(self.impute(visible, victim.lengths), victim)
 
     def impute(
         self, visible: Hidden, victim_lengths: Int[Tensor, " batch"]

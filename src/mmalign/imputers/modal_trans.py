@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from mmalign.imputers.contract import Imputer
 from mmalign.model.attention import Remembered, TransformerLayer
-from mmalign.model.hidden import Hidden, is_valid
+from mmalign.model.hidden import Hidden, is_valid, step_error
 from mmalign.model.positions import position_table
 
 Decoding = Literal["cached", "uncached", "parallel"]
@@ -102,17 +102,17 @@ class ModalTrans(Imputer):
         there = self._translated(self.forth, visible, victim)
         back = self._translated(self.back, victim, visible)
         return (
-            _error(there, victim)
-            + _error(back, visible)
+            step_error(there, victim)
+            + step_error(back, visible)
             + self.cycle_error(visible, victim, there)
-            + _error(self._translated(self.forth, _as_source(back, visible), victim), victim)
+            + step_error(self._translated(self.forth, _as_source(back, visible), victim), victim)
         )
 
     def cycle_error(
         self, visible: Hidden, victim: Hidden, there: Float[Tensor, "batch time dim"]
     ) -> Float[Tensor, ""]:
         """How far the visible sequence is from itself after a translation there and back."""
-        return _error(self._translated(self.back, _as_source(there, victim), visible), visible)
+        return step_error(self._translated(self.back, _as_source(there, victim), visible), visible)
 
     def _translated(
         self, translator: Translator, source: Hidden, target: Hidden
@@ -150,8 +150,3 @@ def _lengthened(kept: Remembered | None, new: Remembered) -> Remembered:
 
 def _as_source(steps: Float[Tensor, "batch time dim"], like: Hidden) -> Hidden:
     return Hidden(like.head, steps, like.lengths)
-
-
-def _error(steps: Float[Tensor, "batch time dim"], target: Hidden) -> Float[Tensor, ""]:
-    inside = is_valid(target.lengths, target.steps.shape[1])
-    return (steps - target.steps)[inside].square().mean()

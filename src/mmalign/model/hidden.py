@@ -44,3 +44,9 @@ def same_moment(
     rate = (visible_lengths.double() / victim_lengths.double())[:, None]
     moment = ((steps + 0.5) * rate - 0.5).round().long()
     return moment.clamp(min=0).minimum(visible_lengths[:, None] - 1)
+
+
+def step_error(steps: Float[Tensor, "batch time dim"], target: Hidden) -> Float[Tensor, ""]:
+    """Mean squared distance to the target's steps, padding left out."""
+    inside = is_valid(target.lengths, target.steps.shape[1])
+    return (steps - target.steps)[inside].square().mean()

@@ -13,6 +13,7 @@ from mmalign.data.split import Split
 from mmalign.data.task import Classification, Task
 from mmalign.errors import ConfigError
 from mmalign.imputers import (
+    MFM,
     AlignmentDynamicsLearner,
     Copy,
     DynamicWindow,
@@ -71,6 +72,11 @@ METHODS: Mapping[str, Method] = {
         "imitates the optimal transport plan between the modalities",
         PAPER,
         lambda c: AlignmentDynamicsLearner(c.dim, window=c.window, epsilon=c.epsilon),
+    ),
+    "mfm": Method(
+        "rebuilds the victim from factors that surrogates read off the visible sequence",
+        "Tsai et al., ICLR 2019",
+        lambda c: MFM(c.dim),
     ),
     "modal-trans": Method(
         "translates the visible sequence step by step; cyclic, both directions",
