@@ -1,14 +1,17 @@
 """MM-Align in six lines, with scikit-learn's manners."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
 
 import mmalign
-from mmalign.data import Clip, Protocol
+from mmalign.data import Classification, Clip, Protocol
 from mmalign.errors import ConfigError, DataError, MMAlignError
 from mmalign.training import prediction
+from mmalign.training.estimator import _set_aside
 from tests.training.small import small_dataset
 
 SETTINGS = {"dim": 8, "heads": 2, "window": 2, "epochs": 2, "batch_size": 16}
@@ -109,8 +112,54 @@ def test_scikit_learn_s_clone_and_params(model):
 
 
 def test_validation_clips_are_set_aside_where_none_are_given(data):
-    model = mmalign.MMAlign("visible", "victim", **SETTINGS, seed=1).fit(data["train"])
+    """And not those that a protocol with the same seed let survive."""
+    few = Protocol(visible="visible", victim="victim", survival=0.15).apply(small_dataset())
+    train, valid = _set_aside(few["train"], 0)
+    assert len(valid) == 7
+    assert not set(train.ids) & set(valid.ids)
+    assert train.is_present("victim").any()
+    model = mmalign.MMAlign("visible", "victim", **SETTINGS).fit(few["train"])
     assert len(model.predict(data["test"])) == len(data["test"])
+
+
+def test_a_dataset_that_really_lacks_the_victim_is_predicted(model, data):
+    alone = data["test"].only(["visible"])
+    missing = data["test"].without("victim", data["test"].ids)
+    np.testing.assert_array_equal(model.predict_proba(alone), model.predict_proba(missing))
+    assert len(model.predict([])) == 0
+
+
+def test_classes_are_compared_by_name(model, data):
+    test = data["test"]
+    classes = test.task.classes
+    turned = replace(test, labels=3 - test.labels, task=Classification(classes[::-1]))
+    assert model.score(turned) == model.score(test)
+    other = replace(test, task=Classification(("p", "q", "r", "s")))
+    with pytest.raises(DataError, match="no labels of the model's task"):
+        model.score(other)
+    assert len(model.predict(other)) == len(test)
+
+
+def test_features_that_do_not_fit_are_refused(model, data):
+    steps = data["test"][0].sequences["visible"]
+    bad = steps.copy()
+    bad[2, 3] = np.nan
+    for features, message in (
+        ({"visible": bad}, "clip x, modality visible, step 2, feature 3: non-finite"),
+        ({"visible": steps[:, :3]}, r"clip x, modality visible: expected \[time, 6\]"),
+        ({"victim": steps}, "clip x, modality visible: the visible modality is missing"),
+    ):
+        with pytest.raises(DataError, match=message):
+            model.predict([Clip("x", None, features)])
+
+
+def test_saving_beside_other_files_is_refused(model, tmp_path):
+    model.save(tmp_path / "saved")
+    model.save(tmp_path / "saved")
+    (tmp_path / "saved" / "run.json").write_text("{}")
+    with pytest.raises(MMAlignError, match="holds other files"):
+        model.save(tmp_path / "saved")
+    assert [path.name for path in tmp_path.iterdir()] == ["saved"]
 
 
 def test_a_dataset_will_do(data):

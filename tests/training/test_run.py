@@ -8,12 +8,14 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from mmalign.data import Masks
 from mmalign.errors import CorruptArtifactError, DataError, MMAlignError
 from mmalign.training.artifact import load_artifact
+from mmalign.training.denoise import TrainingError
 from mmalign.training.run import CHECKPOINT
 from tests.training.small import (
     poisoned,
@@ -167,6 +169,41 @@ def test_a_changed_config_or_dataset_is_refused_with_the_difference(tmp_path):
     with pytest.raises(MMAlignError, match="holds another run; data was"):
         small_run(out, dataset=changed).execute(ignore)
     small_run(out).execute(ignore)
+
+
+def test_a_run_killed_at_birth_can_be_started_again(tmp_path):
+    (tmp_path / "run" / "checkpoint").mkdir(parents=True)
+    (tmp_path / "run" / ".lock").touch()
+    assert small_run(tmp_path / "run").execute(ignore)["epochs"] == 4
+
+
+def test_a_run_that_diverges_keeps_its_last_good_state(tmp_path):
+    out = tmp_path / "run"
+    good = interrupted(out)
+    before = (good / CHECKPOINT).read_bytes()
+    content = json.loads((out / "run.json").read_text())
+    content["config"]["learning_rate"] = 1e38
+    (out / "run.json").write_text(json.dumps(content))
+    with pytest.raises(TrainingError, match=r"Lower the learning rate"):
+        small_run(out, learning_rate=1e38).execute(ignore)
+    assert (out / CHECKPOINT).read_bytes() == before
+    assert not (out / "manifest.json").exists()
+
+
+def test_a_window_that_cannot_reach_is_told_before_anything_is_written(tmp_path):
+    dataset = small_dataset()
+    train = dataset["train"]
+    long = [np.zeros((40, 6), np.float32) for _ in train.ids]
+    stretched = replace(train, sequences={**train.sequences, "victim": long})
+    dataset = replace(dataset, splits={**dataset.splits, "train": stretched})
+    with pytest.raises(DataError, match=r"clip train-\d+: window 2 cannot reach .* --set window="):
+        small_run(tmp_path / "run", dataset=dataset).execute(ignore)
+    assert not (tmp_path / "run").exists()
+
+
+def test_patience_starts_after_the_warm_up(tmp_path):
+    result = small_run(tmp_path / "run", warm_up=5, patience=2, epochs=20).execute(ignore)
+    assert result["epochs"] >= 7
 
 
 def test_a_foreign_directory_is_refused(tmp_path):

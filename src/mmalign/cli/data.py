@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mmalign.cli.options import NonFinite
+from mmalign.cli.options import Label, NonFinite, Vectors
 from mmalign.cli.verify import verify
 
 app = typer.Typer(help="Look at datasets, convert and verify them.", no_args_is_help=True)
@@ -15,9 +15,6 @@ app = typer.Typer(help="Look at datasets, convert and verify them.", no_args_is_
 Source = Annotated[
     str, typer.Argument(help="Directory or file of any supported format; or smartwatch, twin.")
 ]
-Label = Annotated[str | None, typer.Option(help="Which label to take where the file has several.")]
-Vectors = Annotated[Path | None, typer.Option(help="Word vectors for files that store words only.")]
-
 
 app.command()(verify)
 

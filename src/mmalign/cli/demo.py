@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mmalign.training.config import IMPROVED
+
 if TYPE_CHECKING:
     from mmalign.data import Dataset
     from mmalign.training.estimator import MMAlign
@@ -15,7 +17,7 @@ ROWS: dict[str, dict[str, Any]] = {
     "zero-fill": {"method": "zero-fill"},
     "uniform window": {"method": "uniform-window"},
     "MM-Align": {"method": "mmalign"},
-    "MM-Align, improved": {"method": "mmalign", "both_passes": True, "step_contrast_weight": 1.0},
+    "MM-Align, improved": {"method": "mmalign", **IMPROVED},
     "both modalities (UB)": {"method": "ub"},
 }
 

@@ -48,6 +48,10 @@ def main() -> None:
     except MMAlignError as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(2)
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        typer.echo(f"error: {place}{error.strerror or error}", err=True)
+        sys.exit(2)
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
         sys.exit(130)

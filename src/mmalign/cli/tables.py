@@ -41,7 +41,7 @@ def _modality_table(description: dict[str, Any]) -> Table:
             table.add_row(
                 split_name if index == 0 else "",
                 f"{split['clips']}" if index == 0 else "",
-                name,
+                Text(name),
                 str(description["modalities"][name]["dim"]),
                 " ".join(map(str, modality["length_quantiles"])) or "-",
                 share,
@@ -55,7 +55,7 @@ def _label_table(split_name: str, histogram: dict[str, int]) -> Table:
     total, most = sum(histogram.values()), max(histogram.values())
     for name, count in histogram.items():
         bar = "█" * round(BAR_WIDTH * count / max(most, 1))
-        table.add_row(name, f"{count:>6}", f"{count / total:>4.0%}", Text(bar, style="cyan"))
+        table.add_row(Text(name), f"{count:>6}", f"{count / total:>4.0%}", Text(bar, style="cyan"))
     return table
 
 
@@ -102,7 +102,7 @@ def print_scores(rows: dict[str, dict[str, Any]]) -> None:
         table.add_column(name, justify="right")
     for title, scores in rows.items():
         values = [scores.get(name) for name in names]
-        table.add_row(title, *("-" if value is None else f"{value:.3f}" for value in values))
+        table.add_row(Text(title), *("-" if value is None else f"{value:.3f}" for value in values))
     Console().print(table)
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mmalign.cli.options import Data, Device, NonFinite, Threads
+from mmalign.cli.options import Data, Device, Label, NonFinite, Threads, Vectors
 
 
 def train(
@@ -28,6 +28,8 @@ def train(
         bool, typer.Option("--improved", help="Both passes and step contrast: our recommendation.")
     ] = False,
     non_finite: NonFinite = "reject",
+    label: Label = None,
+    vectors: Vectors = None,
     device: Device = "auto",
     threads: Threads = 1,
     tensorboard: Annotated[
@@ -59,7 +61,7 @@ def train(
     )
     torch.set_num_threads(threads)
     place = choose_device(device)
-    dataset = load_dataset(data, non_finite=non_finite)
+    dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
     events = _event_writer(out) if tensorboard else None
     with join_world(place) as world, LiveLine(is_on=world.is_leader, events=events) as live:
         run = Run(

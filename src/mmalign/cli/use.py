@@ -1,11 +1,12 @@
 """`mmalign evaluate`, `predict` and `explain`: a trained run on data."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from mmalign.cli.options import Data, NonFinite, RunPath, Threads
+from mmalign.cli.options import Data, Label, NonFinite, RunPath, Threads, Vectors
 
 Without = Annotated[str | None, typer.Option(help="Take this modality away from every clip first.")]
 
@@ -15,23 +16,30 @@ def evaluate(
     data: Data,
     split: Annotated[str, typer.Option(help="Which split to score.")] = "test",
     without: Without = None,
+    as_is: Annotated[
+        bool, typer.Option("--as-is", help="Do not take away what the run's masks took away.")
+    ] = False,
     non_finite: NonFinite = "reject",
+    label: Label = None,
+    vectors: Vectors = None,
     threads: Threads = 1,
 ) -> None:
-    """Score a run on labelled data, beside the floor; clips may lack the victim."""
+    """Score a run on labelled data, beside the floor; on its own data, under its own masks."""
     from mmalign.cli.tables import print_scores
-    from mmalign.errors import DataError
     from mmalign.evaluation.floors import constant_floor
 
-    model, dataset = _open(run, data, non_finite, threads)
+    model, dataset = _open(run, data, threads, non_finite=non_finite, label=label, vectors=vectors)
     clips = _without(dataset[split], without, model)
-    if clips.labels is None:
-        raise DataError("there are no labels to score against", split=split, fix="Use predict.")
-    present = int(clips.is_present(model.victim).sum())
+    masked = set() if as_is else set(_masked_ids(run, split, model))
+    if masked and masked <= set(clips.ids) and model.victim in clips.sequences:
+        clips = clips.without(model.victim, masked)
+        typer.echo("under the run's masks; --as-is leaves them out")
+    prepared = model.prepared(clips)
+    present = int(clips.is_present(model.victim).sum()) if model.victim in clips.sequences else 0
     typer.echo(f"{len(clips)} clips of {split}, {present} with {model.victim}")
-    scores = {"run": model.score(clips)}
+    scores = {"run": model.score(prepared)}
     train = dataset.splits.get("train")
-    if train is not None and train.labels is not None:
+    if train is not None and train.labels is not None and clips.labels is not None:
         scores["floor"] = constant_floor(dataset.task, train.labels, clips.labels)
     print_scores(scores)
 
@@ -44,21 +52,25 @@ def predict(
     ),
     without: Without = None,
     non_finite: NonFinite = "reject",
+    label: Label = None,
+    vectors: Vectors = None,
     threads: Threads = 1,
 ) -> None:
     """Predict on every clip of a dataset, whether the victim is there or not."""
-    from mmalign.cli.writing import write_table
+    from mmalign.cli.writing import check_ending, write_table
     from mmalign.training.prediction import prediction_table
 
-    model, dataset = _open(run, data, non_finite, threads)
-    columns: dict[str, list[Any]] = {}
+    check_ending(out)
+    model, dataset = _open(run, data, threads, non_finite=non_finite, label=label, vectors=vectors)
+    splits, present = {}, {}
     for name in dataset.splits:
-        clips = model.prepared(_without(dataset[name], without, model))
-        table = {"split": [name] * len(clips), **prediction_table(model.fitted, clips)}
-        for key, values in table.items():
-            columns.setdefault(key, []).extend(values)
-    write_table(columns, out)
-    typer.echo(f"{len(columns['id'])} predictions: {out}")
+        clips = _without(dataset[name], without, model)
+        splits[name] = model.prepared(clips)
+        has_victim = model.victim in clips.sequences
+        present[name] = clips.is_present(model.victim if has_victim else model.visible) & has_victim
+    table = prediction_table(model.fitted, splits, present)
+    write_table(table, out)
+    typer.echo(f"{len(table)} predictions: {out}")
 
 
 def explain(
@@ -70,9 +82,10 @@ def explain(
 ) -> None:
     """Draw how a clip's modalities line up: the solver's plan and the predicted one."""
     from mmalign.errors import DataError
-    from mmalign.experiments.pictures import draw_plans
+    from mmalign.experiments.pictures import check_picture, draw_plans
 
-    model, dataset = _open(run, data, non_finite, 1)
+    check_picture(out)
+    model, dataset = _open(run, data, 1, non_finite=non_finite)
     for name in dataset.splits:
         split = dataset[name]
         if clip in split.ids:
@@ -81,6 +94,7 @@ def explain(
     else:
         known = next(iter(dataset.splits.values())).ids[:3]
         raise DataError(f"there is no clip {clip!r}", fix=f"Ids look like {', '.join(known)}.")
+    found = model.prepared(found)
     plans = {}
     if found.is_present(model.victim)[0]:
         plans["solver's plan"] = model.align(found)[0]
@@ -90,15 +104,25 @@ def explain(
     typer.echo(f"picture: {out}")
 
 
-def _open(run: str, data: str, non_finite: Any, threads: int) -> tuple[Any, Any]:
+def _open(run: str, data: str, threads: int, **options: Any) -> tuple[Any, Any]:
     import torch
 
     import mmalign
 
     torch.set_num_threads(threads)
     model = mmalign.load(run)
-    dataset = mmalign.load_dataset(data, non_finite=non_finite)
-    return model, dataset
+    return model, mmalign.load_dataset(data, **options)
+
+
+def _masked_ids(run: str, split: str, model: Any) -> Sequence[str]:
+    """Ids of the split that lost their victim when the run was trained."""
+    from mmalign.data.missingness import Masks
+    from mmalign.training.methods import find_method
+
+    file = Path(run) / "masks.json"
+    if not file.is_file() or not find_method(model.config.method).is_masked:
+        return ()
+    return Masks.load(file).missing.get(split, ())
 
 
 def _without(split: Any, modality: str | None, model: Any) -> Any:

@@ -1,6 +1,5 @@
 """Tables of predictions as Parquet, CSV or JSON lines, by the file's ending."""
 
-import csv
 import io
 import json
 from pathlib import Path
@@ -10,37 +9,47 @@ from mmalign.errors import ConfigError
 from mmalign.files import write_atomically
 
 
-def write_table(columns: dict[str, list[Any]], file: Path) -> None:
-    """Write the columns; the old file is replaced when the new one is whole.
+def check_ending(file: Path) -> None:
+    """Check that the file's ending names a format.
 
     Raises:
         ConfigError: If the ending is none of .parquet, .csv and .jsonl.
     """
-    writers = {".parquet": _parquet, ".csv": _csv, ".jsonl": _json_lines}
-    if file.suffix not in writers:
-        raise ConfigError(f"{file}: the ending must be one of {', '.join(writers)}")
+    if file.suffix not in WRITERS:
+        raise ConfigError(f"{file}: the ending must be one of {', '.join(WRITERS)}")
+
+
+def write_table(table: Any, file: Path) -> None:
+    """Write an Arrow table; the old file is replaced when the new one is whole.
+
+    Raises:
+        ConfigError: If the ending is none of .parquet, .csv and .jsonl.
+    """
+    check_ending(file)
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(file, writers[file.suffix](columns))
+    write_atomically(file, WRITERS[file.suffix](table))
 
 
-def _parquet(columns: dict[str, list[Any]]) -> bytes:
-    import pyarrow as pa
+def _parquet(table: Any) -> bytes:
     import pyarrow.parquet as pq
 
     sink = io.BytesIO()
-    pq.write_table(pa.table(columns), sink)
+    pq.write_table(table, sink)
     return sink.getvalue()
 
 
-def _csv(columns: dict[str, list[Any]]) -> bytes:
+def _csv(table: Any) -> bytes:
+    import csv
+
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
+    writer = csv.DictWriter(text, table.column_names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(table.to_pylist())
     return text.getvalue().encode()
 
 
-def _json_lines(columns: dict[str, list[Any]]) -> bytes:
-    rows = zip(*columns.values(), strict=True)
-    lines = (json.dumps(dict(zip(columns, row, strict=True)), allow_nan=False) for row in rows)
-    return ("\n".join(lines) + "\n").encode()
+def _json_lines(table: Any) -> bytes:
+    return "".join(json.dumps(row, allow_nan=False) + "\n" for row in table.to_pylist()).encode()
+
+
+WRITERS = {".parquet": _parquet, ".csv": _csv, ".jsonl": _json_lines}

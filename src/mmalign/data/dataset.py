@@ -31,7 +31,8 @@ class Dataset:
     def __getitem__(self, split: str) -> Split:
         if split not in self.splits:
             raise DataError(
-                f"there is no {split} split", fix=f"This dataset has {', '.join(self.splits)}."
+                f"there is no {split} split",
+                fix=f"There are {', '.join(self.splits)}; mmalign.data.split_by makes others.",
             )
         return replace(self.splits[split], task=self.task)
 

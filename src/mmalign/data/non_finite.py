@@ -13,7 +13,6 @@ from mmalign.data.split import Split
 from mmalign.errors import DataError
 
 Policy = Literal["reject", "zero", "clip"]
-POLICIES: tuple[Policy, ...] = ("reject", "zero", "clip")
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,8 @@ def apply_policy(dataset: Dataset, policy: Policy) -> Dataset:
     """A dataset of finite values only, with a note for every modality that was cleaned.
 
     `zero` puts 0 in place of NaN and infinity. `clip` puts 0 in place of NaN, and the smallest or
-    largest finite value of the feature in the training split in place of an infinity.
+    largest finite value of the feature in the training split in place of an infinity; these bounds
+    come from all training clips, also from those whose victim a protocol takes away later.
 
     Raises:
         DataError: Under `reject`, at the first non-finite value.

@@ -5,18 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool, Float, Int64
 
-HIGHER_IS_BETTER = {
-    "mae": False,
-    "r": True,
-    "acc2": True,
-    "acc2_with_zero": True,
-    "f1": True,
-    "acc7": True,
-    "weighted_f1": True,
-    "macro_f1": True,
-    "accuracy": True,
-}
-
 
 def regression_metrics(
     predictions: Float[np.ndarray, " clips"], labels: Float[np.ndarray, " clips"]

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
@@ -13,9 +14,21 @@ from mmalign.data.clip import Clip
 from mmalign.data.dataset import Dataset
 from mmalign.data.split import Split
 from mmalign.data.task import Classification
+from mmalign.errors import ConfigError
 
 MISSING = "#e9e4da"
 PRESENCE = ListedColormap([MISSING, "#3b6ea5"])
+
+
+def check_picture(file: Path) -> None:
+    """Check that the file's ending names a kind of picture.
+
+    Raises:
+        ConfigError: If it does not.
+    """
+    known = FigureCanvasAgg.get_supported_filetypes()
+    if file.suffix.removeprefix(".") not in known:
+        raise ConfigError(f"{file}: the ending must be one of {', '.join(sorted(known))}")
 
 
 def draw_clips(dataset: Dataset, file: Path, *, split: str = "train", count: int = 4) -> None:
@@ -29,7 +42,9 @@ def draw_clips(dataset: Dataset, file: Path, *, split: str = "train", count: int
         for line, name in enumerate(dataset.dims):
             _draw_sequence(axes[line][column], clip.sequences[name])
             axes[line][0].set_ylabel(name)
-        axes[0][column].set_title(f"{clip.id}\n{_label_name(dataset, clip.label)}", fontsize=8)
+        axes[0][column].set_title(
+            f"{clip.id}\n{_label_name(dataset, clip.label)}", fontsize=8, parse_math=False
+        )
         axes[-1][column].set_xlabel("step")
     figure.savefig(file, dpi=120)
 
@@ -112,5 +127,5 @@ def draw_plans(
             if plan.shape[1] == len(clip.words):
                 panel.set_xticks(range(len(clip.words)), clip.words, fontsize=7, rotation=90)
     figure.colorbar(image, ax=list(axes), label="mass")
-    figure.suptitle(clip.id)
+    figure.suptitle(clip.id, parse_math=False)
     figure.savefig(file, dpi=130)

@@ -23,6 +23,7 @@ class Backbone(nn.Module):
         self, config: BackboneConfig, *, visible_features: int, victim_features: int, outputs: int
     ) -> None:
         super().__init__()
+        self.outputs = outputs
         self.encode_visible = Encoder(visible_features, config)
         self.encode_victim = Encoder(victim_features, config)
         self.fuse = Fusion(config)

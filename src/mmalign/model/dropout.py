@@ -21,7 +21,7 @@ def dropout(
         return values
     if values.device.type != "cpu":
         return functional.dropout(values, rate)
-    dropped = max(1, round(256 * rate))
+    dropped = min(max(1, round(256 * rate)), 255)
     count = values.numel()
     words = torch.randint(LOWEST, HIGHEST, ((count + 7) // 8,))
     is_kept = words.view(torch.uint8)[:count].view(values.shape) >= dropped

@@ -25,6 +25,7 @@ from mmalign.version import __version__
 
 FORMAT_VERSION = 1
 WEIGHTS, SETTINGS, CARD, MANIFEST = "model.safetensors", "config.json", "README.md", "manifest.json"
+SAVED_FILES = frozenset({WEIGHTS, SETTINGS, CARD, MANIFEST})
 
 
 @dataclass(frozen=True)

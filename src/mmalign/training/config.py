@@ -1,6 +1,7 @@
 """Everything that decides a training run, but for data and protocol."""
 
 import difflib
+import math
 import tomllib
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -70,8 +71,8 @@ class Config(BackboneConfig):
             if getattr(self, name) < 1:
                 problems.append(f"{name} must be >= 1, got {getattr(self, name)}")
         for name in ("epsilon", "learning_rate", "fit_learning_rate", "clip_norm", "temperature"):
-            if not getattr(self, name) > 0:
-                problems.append(f"{name} must be > 0, got {getattr(self, name)}")
+            if not 0 < getattr(self, name) < math.inf:
+                problems.append(f"{name} must be > 0 and finite, got {getattr(self, name)}")
         for name in (
             "warm_up",
             "weight_decay",
@@ -79,8 +80,10 @@ class Config(BackboneConfig):
             "step_contrast_weight",
             "seed",
         ):
-            if not getattr(self, name) >= 0:
-                problems.append(f"{name} must be >= 0, got {getattr(self, name)}")
+            if not 0 <= getattr(self, name) < math.inf:
+                problems.append(f"{name} must be >= 0 and finite, got {getattr(self, name)}")
+        if self.seed >= 2**32:
+            problems.append(f"seed must be below 2**32, got {self.seed}")
         if problems:
             raise ConfigError(problems)
 
@@ -98,7 +101,8 @@ def config_from(settings: dict[str, Any]) -> Config:
     types = {field.name: field.type for field in fields(Config)}
     problems: list[str] = []
     values: dict[str, Any] = {}
-    for name, value in settings.items():
+    for name, given in settings.items():
+        value = given.item() if hasattr(given, "item") else given  # numpy's scalars are welcome
         if name not in types:
             near = difflib.get_close_matches(name, types, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""

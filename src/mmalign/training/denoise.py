@@ -1,5 +1,6 @@
 """Denoising training: Algorithm 1 of the paper, with its line numbers."""
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mmalign.errors import MMAlignError
+from mmalign.errors import AlignmentError, MMAlignError
 from mmalign.imputers.model import Model
 from mmalign.model.hidden import Hidden
 from mmalign.model.pair import Pair
@@ -73,8 +74,8 @@ class DenoisingTraining:
 
     def epoch(self, complete: Iterable[Pair], missing: Iterable[Pair]) -> None:
         """Lines 7 to 18: the complete split, then the missing split."""
-        complete = list(complete)
         if self.config.separated:
+            complete = list(complete)
             for batch in complete:
                 self._step_imputer(batch, *self._encode_frozen(batch))
         for batch in complete:  # line 8
@@ -95,7 +96,10 @@ class DenoisingTraining:
     def _step_imputer(self, batch: Pair, visible: Hidden, victim: Hidden) -> None:
         if self.optimizers.fit is None:
             return
-        loss = self.model.imputer.fit_loss(visible, victim)
+        try:
+            loss = self.model.imputer.fit_loss(visible, victim)
+        except AlignmentError as error:
+            raise _diverged(f"the modalities cannot be aligned ({error})", batch) from error
         if loss is not None:
             self._update(self.optimizers.fit, loss, "fit", batch)
 
@@ -127,18 +131,16 @@ class DenoisingTraining:
         self, optimizer: torch.optim.Optimizer, loss: Float[Tensor, ""], name: str, batch: Pair
     ) -> None:
         value = loss.item()
-        if not torch.isfinite(loss):
-            shown = ", ".join(batch.ids[:4]) + (", …" if len(batch) > 4 else "")
-            raise TrainingError(
-                f"the {name} loss is {value} on the batch with clips {shown}. "
-                "Lower the learning rate, or look for extreme feature values with data inspect."
-            )
+        if not math.isfinite(value):
+            raise _diverged(f"the {name} loss is {value}", batch)
         self.losses[name].append(value)
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
         optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         self.average(parameters, len(batch))
-        nn.utils.clip_grad_norm_(parameters, self.config.clip_norm)
+        norm = nn.utils.clip_grad_norm_(parameters, self.config.clip_norm)
+        if not math.isfinite(norm.item()):
+            raise _diverged(f"the gradient of the {name} loss is {norm.item()}", batch)
         optimizer.step()
 
     def mean_losses(self) -> dict[str, float]:
@@ -146,6 +148,14 @@ class DenoisingTraining:
         means = {name: sum(values) / len(values) for name, values in self.losses.items() if values}
         self.losses.clear()
         return means
+
+
+def _diverged(problem: str, batch: Pair) -> TrainingError:
+    shown = ", ".join(batch.ids[:4]) + (", …" if len(batch) > 4 else "")
+    return TrainingError(
+        f"{problem} on the batch with clips {shown}. "
+        "Lower the learning rate, or look for extreme feature values with data inspect."
+    )
 
 
 def _labels(batch: Pair) -> Tensor:

@@ -1,5 +1,7 @@
 """Where to compute."""
 
+import os
+
 import torch
 
 from mmalign.errors import ConfigError
@@ -12,7 +14,9 @@ def choose_device(name: str) -> torch.device:
         ConfigError: If there is no such device here.
     """
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name == "cuda" and "LOCAL_RANK" in os.environ:
+        name = f"cuda:{os.environ['LOCAL_RANK']}"  # one GPU a process under torchrun
     try:
         device = torch.device(name)
         torch.empty(0, device=device)

@@ -1,6 +1,8 @@
 """MM-Align in six lines, with scikit-learn's manners."""
 
-from collections.abc import Sequence
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -15,11 +17,18 @@ from mmalign.data.clip import Clip
 from mmalign.data.dataset import Dataset
 from mmalign.data.missingness import surviving_ids
 from mmalign.data.split import Split
-from mmalign.data.task import Classification, Labels, Regression, Task
+from mmalign.data.task import Classification, Labels, Regression, Task, task_to_json
 from mmalign.errors import ConfigError, DataError, MMAlignError
+from mmalign.files import new_directory
 from mmalign.imputers.mmalign import AlignmentDynamicsLearner
 from mmalign.model.pair import Pair, to_pair
-from mmalign.training.artifact import Artifact, load_artifact, save_artifact, seal
+from mmalign.training.artifact import (
+    SAVED_FILES,
+    Artifact,
+    load_artifact,
+    save_artifact,
+    seal,
+)
 from mmalign.training.config import Config, config_to_json
 from mmalign.training.device import choose_device
 from mmalign.training.loop import Training, start_training
@@ -125,6 +134,10 @@ class MMAlign:
             for name, split in (("train", train), ("valid", valid))
         }
         dims = {name: _dim(splits["train"], name) for name in (self.visible, self.victim)}
+        for name, split in splits.items():
+            if split.labels is None:
+                raise DataError("there are no labels to learn from", split=name)
+            check_features(split, dims, visible=self.visible)
         return Dataset(_task_of(train), dims, splits)
 
     def _pair_of(self, split: Split) -> Split:
@@ -167,8 +180,18 @@ class MMAlign:
         return shares
 
     def score(self, clips: Clips) -> dict[str, float]:
-        """The task's metrics on labelled clips."""
-        return self.fitted.evaluate(self.prepared(clips))
+        """The task's metrics on labelled clips.
+
+        Raises:
+            DataError: If the clips have no labels of the model's task.
+        """
+        split = self.prepared(clips)
+        if split.labels is None or len(split) == 0:
+            raise DataError(
+                f"there are no labels of the model's task, {task_to_json(self.fitted.task)}",
+                fix="Score on data with the same classes, or use predict.",
+            )
+        return self.fitted.evaluate(split)
 
     def impute(self, clips: Clips) -> list[Float[np.ndarray, "_ _"]]:
         """The hidden steps `[time, dim]` that would stand in for the victim, clip by clip."""
@@ -209,14 +232,22 @@ class MMAlign:
         return plan
 
     def prepared(self, clips: Clips) -> Split:
-        """The clips as the model sees them: its two modalities only.
+        """The clips as the model sees them: checked, and its two modalities only.
+
+        A victim that no clip has need not be there at all. Labels of another task are left out.
 
         Raises:
-            DataError: If a modality is not in the clips.
+            DataError: If the visible modality is missing, or features do not fit the model.
         """
         split = clips if isinstance(clips, Split) else _from_clips(clips, self)
+        if self.victim not in split.sequences:
+            absent = {**split.sequences, self.victim: [None] * len(split)}
+            split = replace(split, sequences=absent)
+        split = _with_labels_of(self.fitted.task, self._pair_of(split))
         see = find_method(self.config.method).see
-        return see(self._pair_of(split), self.visible, self.victim)
+        seen = see(split, self.visible, self.victim)
+        check_features(seen, self.fitted.features(), visible=self.visible)
+        return seen
 
     def _pairs(self, clips: Clips) -> list[Pair]:
         self.fitted.model.cpu().eval()
@@ -226,13 +257,22 @@ class MMAlign:
     # --- files ----------------------------------------------------------------------------
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write config, weights, model card and manifest into a directory.
+        """Write config, weights, model card and manifest into a directory of their own.
 
         Raises:
-            MMAlignError: If the model is not fitted.
+            MMAlignError: If the model is not fitted, or the directory holds anything else.
         """
-        save_artifact(Path(path), Artifact(self.fitted, self.config))
-        seal(Path(path), {})
+        folder = Path(path)
+        if folder.exists() and {file.name for file in folder.iterdir()} - SAVED_FILES:
+            raise MMAlignError(
+                f"{folder}: holds other files than a saved model. Give another path."
+            )
+        with new_directory(folder.with_name(f".{folder.name}.new")) as draft:
+            save_artifact(draft, Artifact(self.fitted, self.config))
+            seal(draft, {})
+        if folder.exists():
+            shutil.rmtree(folder)
+        folder.with_name(f".{folder.name}.new").replace(folder)
 
     save_pretrained = save
 
@@ -273,6 +313,49 @@ class MMAlign:
             raise MMAlignError(f"{name}: neither a directory nor a model on the Hub") from error
 
 
+def check_features(split: Split, features: Mapping[str, int], *, visible: str) -> None:
+    """Check that every clip has the visible modality, of the right width, and finite numbers.
+
+    Raises:
+        DataError: At the first clip for which that is not so.
+    """
+    for clip in split:
+        if clip.is_missing(visible):
+            raise DataError("the visible modality is missing", clip=clip.id, modality=visible)
+        for name, dim in features.items():
+            steps = clip.sequences[name]
+            if steps is None:
+                continue
+            if len(steps) == 0 or steps.shape[1] != dim:
+                raise DataError(
+                    f"expected [time, {dim}], got {list(steps.shape)}", clip=clip.id, modality=name
+                )
+            if not np.isfinite(steps).all():
+                step, feature = (int(i) for i in np.argwhere(~np.isfinite(steps))[0])
+                raise DataError(
+                    "non-finite value",
+                    clip=clip.id,
+                    modality=name,
+                    step=step,
+                    feature=feature,
+                    fix="Clean it, or load the data with non_finite='zero' or 'clip'.",
+                )
+
+
+def _with_labels_of(task: Task, split: Split) -> Split:
+    """The split with labels in the terms of a task; without them where they are of another."""
+    if split.labels is None or split.task is None or split.task == task:
+        return split
+    if isinstance(task, Classification) and isinstance(split.task, Classification):
+        if set(split.task.classes) == set(task.classes):
+            names = split.task.classes
+            labels = np.array([task.classes.index(names[k]) for k in split.labels], np.int64)
+            return replace(split, labels=labels, task=task)
+    elif isinstance(task, Regression) and isinstance(split.task, Regression):
+        return split
+    return replace(split, labels=None, task=task)
+
+
 def _task_of(split: Split) -> Task:
     if split.labels is None:
         raise DataError("training clips have no labels", fix="Give them a label each.")
@@ -295,8 +378,12 @@ def _from_clips(clips: Sequence[Clip], model: MMAlign) -> Split:
 
 
 def _set_aside(train: Split, seed: int) -> tuple[Split, Split]:
-    """Training and validation clips, chosen by a hash of their ids."""
+    """Training and validation clips, chosen by a hash of their ids.
+
+    The ids are salted: a protocol's survivors, drawn by the same hash, would all be chosen.
+    """
+    salted = [f"validation:{clip_id}" for clip_id in train.ids]
     count = max(1, int(VALIDATION_SHARE * len(train)))
-    chosen = surviving_ids(train.ids, count=count, seed=seed)
-    is_valid = np.array([clip_id in chosen for clip_id in train.ids])
+    chosen = surviving_ids(salted, count=count, seed=seed)
+    is_valid = np.array([clip_id in chosen for clip_id in salted])
     return train.select(np.flatnonzero(~is_valid)), train.select(np.flatnonzero(is_valid))

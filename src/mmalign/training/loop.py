@@ -1,5 +1,6 @@
 """Training from the first epoch to the last, with selection on validation data."""
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from mmalign.align import smallest_window
 from mmalign.data.batching import Batches
 from mmalign.data.dataset import Dataset
 from mmalign.data.split import Split
@@ -15,9 +17,9 @@ from mmalign.errors import DataError
 from mmalign.imputers.model import Model
 from mmalign.model.pair import Pair, to_pair
 from mmalign.training.config import Config
-from mmalign.training.denoise import DenoisingTraining, Optimizers, make_optimizers
+from mmalign.training.denoise import DenoisingTraining, Optimizers, TrainingError, make_optimizers
 from mmalign.training.distributed import World
-from mmalign.training.methods import build_model
+from mmalign.training.methods import build_model, find_method
 from mmalign.training.prediction import Predictor
 from mmalign.training.selection import Selection, selection_score
 
@@ -51,13 +53,8 @@ def start_training(
     Raises:
         DataError: If there is no training split, or no clip in it is complete.
     """
+    check_trainable(dataset, config, visible=visible, victim=victim)
     train = dataset["train"]
-    if not train.is_present(victim).any():
-        raise DataError(
-            "no training clip has the victim modality",
-            modality=victim,
-            fix="Raise the survival rate: the method learns from complete clips.",
-        )
     torch.manual_seed(config.seed)
     model = build_model(
         config,
@@ -68,6 +65,32 @@ def start_training(
     model.fit_scales(train, visible, victim)
     selections = {name: Selection() for name in validations}
     return TrainingState(model, make_optimizers(model, config), selections)
+
+
+def check_trainable(dataset: Dataset, config: Config, *, visible: str, victim: str) -> None:
+    """Check that there are complete clips, and that the window reaches across each of them.
+
+    Raises:
+        DataError: If not.
+    """
+    train = dataset["train"]
+    lengths = zip(train.ids, train.lengths(visible), train.lengths(victim), strict=True)
+    complete = [(clip_id, int(n), int(m)) for clip_id, n, m in lengths if m > 0]
+    if not complete:
+        raise DataError(
+            "no training clip has the victim modality",
+            modality=victim,
+            fix="Raise the survival rate: the method learns from complete clips.",
+        )
+    if not find_method(config.method).is_aligned:
+        return
+    for clip_id, n, m in complete:
+        if smallest_window(n, m) > config.window:
+            raise DataError(
+                f"window {config.window} cannot reach across {n} {visible} and {m} {victim} steps",
+                clip=clip_id,
+                fix=f"This clip needs --set window={smallest_window(n, m)}, or leave it out.",
+            )
 
 
 class Training:
@@ -125,9 +148,11 @@ class Training:
         epoch = len(self.state.history)
         if epoch >= self.total_epochs:
             return True
-        selections = self.state.selections.values()
-        is_warm = epoch > self.config.warm_up
-        return is_warm and all(s.is_exhausted(epoch, self.config.patience) for s in selections)
+        patience, warm_up = self.config.patience, self.config.warm_up
+        return all(
+            selection.is_exhausted(epoch, patience=patience, warm_up=warm_up)
+            for selection in self.state.selections.values()
+        )
 
     def run(self, on_epoch: Callable[[Record], None] = lambda _: None) -> None:
         """Train to the end; `on_epoch` is called with each epoch's record."""
@@ -143,7 +168,8 @@ class Training:
         started = time.perf_counter()
         epoch = len(self.state.history) + 1
         # Dropout is a function of seed and epoch, so that a resumed run repeats it to the bit.
-        torch.manual_seed((self.config.seed * 1_000_003 + epoch) * 1009 + self.world.rank)
+        stream = (self.config.seed * 1_000_003 + epoch) * 1009 + self.world.rank
+        torch.manual_seed(stream % 2**63)
         self.state.model.train()
         complete = self._pairs(self.complete, epoch)
         if epoch <= self.config.warm_up:
@@ -153,6 +179,11 @@ class Training:
         record: Record = {"epoch": epoch, "losses": self.algorithm.mean_losses(), "valid": {}}
         for name, split in self.validations.items():
             metrics = self.predictor.evaluate(split)
+            if not math.isfinite(metrics["loss"]):
+                raise TrainingError(
+                    f"the validation loss is {metrics['loss']} after epoch {epoch}. "
+                    "Lower the learning rate; the last good state is kept."
+                )
             record["valid"][name] = metrics
             score = selection_score(self.predictor.task, metrics)
             self.state.selections[name].offer(epoch, score, self.state.model.state_dict())

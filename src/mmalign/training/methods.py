@@ -55,6 +55,7 @@ class Method:
         see: What the method sees of a masked split.
         is_masked: Whether the protocol takes the victim away at all.
         only_complete: Whether training leaves out clips without their victim.
+        is_aligned: Whether it solves plans, for which the window must reach across each clip.
         defaults: Settings that belong to the method; the user's own win.
     """
 
@@ -64,6 +65,7 @@ class Method:
     see: See = see_as_masked
     is_masked: bool = True
     only_complete: bool = False
+    is_aligned: bool = False
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -72,6 +74,7 @@ METHODS: Mapping[str, Method] = {
         "imitates the optimal transport plan between the modalities",
         PAPER,
         lambda c: AlignmentDynamicsLearner(c.dim, window=c.window, epsilon=c.epsilon),
+        is_aligned=True,
     ),
     "mfm": Method(
         "rebuilds the victim from factors that surrogates read off the visible sequence",

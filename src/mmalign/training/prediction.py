@@ -1,11 +1,13 @@
 """Predictions of a model on a split, and their metrics."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from mmalign.data.batching import Batches
@@ -18,6 +20,7 @@ from mmalign.training.losses import main_loss
 from mmalign.training.selection import GATES, selection_score
 
 EVALUATION_BATCH = 128
+EVALUATION_CELLS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,10 @@ class Predictor:
         self.model.eval()
         device = self.model.label_mean.device
         dtype = self.model.label_mean.dtype
+        if len(split) == 0:
+            return torch.empty(0, self.model.backbone.outputs)
         # Clips of like length share a batch, which costs less; rows are put back afterwards.
-        batches = Batches(split, self.features(), batch_size=EVALUATION_BATCH)
+        batches = Batches(split, self.features(), batch_size=_evaluation_batch(split))
         order = batches.order(0)
         answers = torch.cat(
             [
@@ -73,6 +78,12 @@ class Predictor:
         return score(self.task, self.to_labels(outputs), labels) | {"loss": loss.item()}
 
 
+def _evaluation_batch(split: Split) -> int:
+    """Clips a batch, fewer where they are long: attention takes memory with length squared."""
+    longest = max(int(split.lengths(name).max()) for name in split.modalities)
+    return int(np.clip(EVALUATION_CELLS // (longest * longest), 1, EVALUATION_BATCH))
+
+
 def choose_gate(predictor: Predictor, valid: Split) -> float:
     """Set the model's gate to the weight that scores best on validation clips.
 
@@ -87,21 +98,38 @@ def choose_gate(predictor: Predictor, valid: Split) -> float:
     return best
 
 
-def prediction_table(predictor: Predictor, split: Split) -> dict[str, Any]:
-    """Id, prediction, and whether the victim was there, for every clip; labels if known."""
+def prediction_table(
+    predictor: Predictor,
+    splits: Mapping[str, Split],
+    present: Mapping[str, Bool[np.ndarray, " _"]] | None = None,
+) -> pa.Table:
+    """Split, id, prediction, label where known, and whether the victim was there: one row a clip.
+
+    Args:
+        predictor: What predicts.
+        splits: Clips as the model sees them.
+        present: Which clips had their victim before the method looked at them.
+    """
+    tables = []
+    for name, split in splits.items():
+        has_victim = split.is_present(predictor.victim) if present is None else present[name]
+        columns = {"split": [name] * len(split), **_columns(predictor, split)}
+        tables.append(pa.table({**columns, f"has_{predictor.victim}": has_victim.tolist()}))
+    return pa.concat_tables(tables, promote_options="default")
+
+
+def _columns(predictor: Predictor, split: Split) -> dict[str, Any]:
     outputs = predictor.outputs(split)
     predictions = predictor.to_labels(outputs)
     columns: dict[str, Any] = {"id": list(split.ids)}
-    if isinstance(predictor.task, Classification):
-        classes = predictor.task.classes
-        columns["prediction"] = [classes[index] for index in predictions]
-        if split.labels is not None:
-            columns["label"] = [classes[index] for index in split.labels]
-        shares = outputs.softmax(dim=-1)
-        columns |= {f"probability/{name}": shares[:, k].tolist() for k, name in enumerate(classes)}
-    else:
+    if not isinstance(predictor.task, Classification):
         columns["prediction"] = predictions.tolist()
         if split.labels is not None:
             columns["label"] = split.labels.tolist()
-    columns["has_" + predictor.victim] = split.is_present(predictor.victim).tolist()
-    return columns
+        return columns
+    classes = predictor.task.classes
+    columns["prediction"] = [classes[index] for index in predictions]
+    if split.labels is not None:
+        columns["label"] = [classes[index] for index in split.labels]
+    shares = outputs.softmax(dim=-1)
+    return columns | {f"probability/{n}": shares[:, k].tolist() for k, n in enumerate(classes)}

@@ -1,6 +1,7 @@
 """A training run in a directory: it resumes after a kill, and never mixes with another run."""
 
 import fcntl
+import io
 import json
 import platform
 import shutil
@@ -10,21 +11,27 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
 from mmalign.data.dataset import Dataset
 from mmalign.data.fingerprint import dataset_hash
-from mmalign.data.missingness import Protocol
+from mmalign.data.missingness import Masks, Protocol
 from mmalign.errors import DataError, MMAlignError
 from mmalign.evaluation.floors import constant_floor
+from mmalign.files import write_atomically
 from mmalign.model.backbone import count_parameters
 from mmalign.training.artifact import MANIFEST, Artifact, save_artifact, seal
 from mmalign.training.checkpoint import load_checkpoint, save_checkpoint
 from mmalign.training.config import Config, config_to_json
 from mmalign.training.distributed import World
-from mmalign.training.loop import Record, Training, TrainingState, start_training
+from mmalign.training.loop import (
+    Record,
+    Training,
+    TrainingState,
+    check_trainable,
+    start_training,
+)
 from mmalign.training.methods import find_method, seen_by
 from mmalign.training.prediction import Predictor, choose_gate, prediction_table
 from mmalign.training.records import without_nan, write_json, write_json_lines
@@ -61,17 +68,20 @@ class Run:
             DataError: If a modality or a split is not in the data.
             TrainingError: If a loss is not finite; the last checkpoint is kept.
         """
-        find_method(self.config.method)
-        self.dataset.require(self.protocol.visible, self.protocol.victim)
+        method = find_method(self.config.method)
         for split in ("train", "valid"):
             if self.dataset[split].labels is None:
                 raise DataError("training needs labels", split=split)
-        with self._claimed():
-            return self._train(on_epoch)
-
-    def _train(self, on_epoch: Callable[[Record, Training], None]) -> dict[str, Any]:
         masks = self.protocol.masks(self.dataset)
-        seen = seen_by(find_method(self.config.method), self.dataset, masks)
+        seen = seen_by(method, self.dataset, masks)
+        visible, victim = self.protocol.visible, self.protocol.victim
+        check_trainable(seen, self.config, visible=visible, victim=victim)
+        with self._claimed():
+            return self._train(seen, masks, on_epoch)
+
+    def _train(
+        self, seen: Dataset, masks: Masks, on_epoch: Callable[[Record, Training], None]
+    ) -> dict[str, Any]:
         training = self._prepare(seen)
         while not training.is_finished():
             record = training.run_epoch()
@@ -156,17 +166,15 @@ class Run:
 
     @contextmanager
     def _claimed(self) -> Iterator[None]:
-        """Hold the directory: refuse a busy, finished or foreign one."""
+        """Hold the directory: refuse a foreign, busy or finished one."""
         if not self.world.is_leader:
             self.world.wait()
             yield
             return
-        if (self.out / MANIFEST).exists():
-            raise MMAlignError(f"{self.out}: this run is finished. Give another --out.")
-        foreign = self.out.exists() and not (self.out / IDENTITY).exists()
-        if foreign and (not self.out.is_dir() or any(self.out.iterdir())):
-            raise MMAlignError(f"{self.out}: exists and is no run directory. Give another --out.")
+        identity = self._identity()
+        self._refuse_foreign()
         (self.out / CHECKPOINT).parent.mkdir(parents=True, exist_ok=True)
+        # The lock file stays: removing it would let two processes hold two files of one name.
         with (self.out / LOCK).open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -174,21 +182,32 @@ class Run:
                 raise MMAlignError(
                     f"{self.out}: another process is training here. Wait for it, or stop it."
                 ) from error
-            self._check_identity()
+            if (self.out / MANIFEST).exists():
+                raise MMAlignError(f"{self.out}: this run is finished. Give another --out.")
+            self._check_identity(identity)
             _sweep(self.out)
             self.world.wait()
             yield
-        (self.out / LOCK).unlink(missing_ok=True)
 
-    def _check_identity(self) -> None:
+    def _refuse_foreign(self) -> None:
+        """A directory is ours if it is new, empty, a run, or a run that was killed at birth."""
+        if not self.out.exists() or (self.out / IDENTITY).exists():
+            return
+        is_ours = self.out.is_dir() and all(
+            path.name in (LOCK, "checkpoint", MANIFEST) or path.name.startswith(".")
+            for path in self.out.iterdir()
+        )
+        if not is_ours:
+            raise MMAlignError(f"{self.out}: exists and is no run directory. Give another --out.")
+
+    def _check_identity(self, identity: dict[str, Any]) -> None:
         file = self.out / IDENTITY
-        identity = self._identity()
         if not file.exists():
             write_json(file, identity)
             return
         try:
-            known = json.loads(file.read_bytes())
-        except ValueError as error:
+            known = dict(json.loads(file.read_bytes()))
+        except (ValueError, TypeError) as error:
             raise MMAlignError(f"{file}: not readable ({error}). Delete the directory.") from error
         changes = _differences(known, json.loads(json.dumps(identity)))
         if changes:
@@ -212,7 +231,7 @@ def _differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> 
 
 def _sweep(folder: Path) -> None:
     """Remove drafts that a killed process left behind."""
-    for draft in (*folder.glob(".*.*"), *(folder / "checkpoint").glob(".*")):
+    for draft in (*folder.glob(".?*.*"), *(folder / "checkpoint").glob(".*")):
         if draft.is_dir():
             shutil.rmtree(draft, ignore_errors=True)
         else:
@@ -220,14 +239,10 @@ def _sweep(folder: Path) -> None:
 
 
 def _write_predictions(predictor: Predictor, seen: Dataset, file: Path) -> None:
-    tables = []
-    for name in ("valid", "test"):
-        if name in seen.splits:
-            columns = prediction_table(predictor, seen[name])
-            tables.append(pa.table({"split": [name] * len(seen[name]), **columns}))
-    draft = file.with_name(f".{file.name}.draft")
-    pq.write_table(pa.concat_tables(tables, promote_options="default"), draft)
-    draft.replace(file)
+    splits = {name: seen.splits[name] for name in ("valid", "test") if name in seen.splits}
+    sink = io.BytesIO()
+    pq.write_table(prediction_table(predictor, splits), sink)
+    write_atomically(file, sink.getvalue())
 
 
 def _summary(result: dict[str, Any]) -> str:

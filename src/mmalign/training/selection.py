@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 
-import torch
 from torch import Tensor
 
 from mmalign.data.task import Classification, Task
@@ -26,16 +25,19 @@ class Selection:
 
     def offer(self, epoch: int, score: tuple[float, float], state: State) -> bool:
         """Keep the state if the score is better; tells whether it was."""
-        if score <= self.best_score:
+        if not score > self.best_score:  # NaN is better than nothing to nobody
             return False
         self.best_score = score
         self.best_epoch = epoch
         self.best_state = {name: tensor.detach().clone() for name, tensor in state.items()}
         return True
 
-    def is_exhausted(self, epoch: int, patience: int) -> bool:
-        """Whether the last better epoch lies further back than patience allows."""
-        return epoch - self.best_epoch >= patience
+    def is_exhausted(self, epoch: int, *, patience: int, warm_up: int) -> bool:
+        """Whether the last better epoch lies further back than patience allows.
+
+        Patience starts when the warm-up is over.
+        """
+        return epoch - max(self.best_epoch, warm_up) >= patience
 
 
 GATES = (1.0, 0.75, 0.5, 0.25, 0.0)
@@ -45,8 +47,3 @@ def selection_score(task: Task, metrics: dict[str, float]) -> tuple[float, float
     """What validation compares: weighted F1 or negative MAE; then the negative loss."""
     main = metrics["weighted_f1"] if isinstance(task, Classification) else -metrics["mae"]
     return main, -metrics["loss"]
-
-
-def same_state(first: State, second: State) -> bool:
-    """Whether two sets of weights are equal to the bit."""
-    return first.keys() == second.keys() and all(torch.equal(first[k], second[k]) for k in first)
