@@ -21,8 +21,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from accuracy_report import report
 from mmalign.data import Dataset, load_dataset, smartwatch, split_by
 from mmalign.data.split import Split
+from mmalign.evaluation.floors import constant_floor
 from mmalign.training.config import Config
 from mmalign.training.settings import train_both_settings
 
@@ -165,6 +167,17 @@ def read_results() -> dict[str, dict]:
     return {row["key"]: row for row in map(json.loads, FILE.read_text().splitlines())}
 
 
+def constants(names: set[str], folder: Path) -> dict[str, float]:
+    """What the training majority or mean scores on the test split of each dataset."""
+    scores = {}
+    for name in names:
+        dataset = load(name, folder)
+        if dataset is not None:
+            floor = constant_floor(dataset.task, dataset["train"].labels, dataset["test"].labels)
+            scores[name] = floor["mae"] if "mae" in floor else floor["accuracy"]
+    return scores
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     root = Path(__file__).resolve().parents[2]
@@ -174,9 +187,8 @@ def main() -> None:
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()
     if options.report:
-        from accuracy_report import report
-
-        print(report(list(read_results().values()), list(SYSTEMS)))
+        rows = list(read_results().values())
+        print(report(rows, list(SYSTEMS), constants({row["data"] for row in rows}, options.data)))
         return
     done = read_results()
     wanted = [c for c in all_cells() if c.key not in done and options.only in str(c)]

@@ -7,17 +7,26 @@ import numpy as np
 from mmalign.evaluation.significance import gap_recovered, paired_difference
 
 LOWER, FLOOR, UPPER = "unimodal (LB)", "zero-fill", "both modalities (UB)"
+COLUMNS = [(survival, setting) for survival in (0.1, 0.5) for setting in "AB"]
 
 
-def report(rows: list[dict], systems: list[str]) -> str:
-    """Markdown tables, one a dataset and pair."""
+def report(rows: list[dict], systems: list[str], constants: dict[str, float]) -> str:
+    """Markdown tables, one a dataset and pair.
+
+    Args:
+        rows: What accuracy.py wrote.
+        systems: Rows of the tables, in order.
+        constants: What the training majority or mean scores on each dataset's test split.
+    """
     groups: dict[tuple, list[dict]] = defaultdict(list)
     for row in rows:
         groups[row["data"], row["visible"], row["victim"]].append(row)
-    return "\n\n".join(_pair_table(key, group, systems) for key, group in groups.items())
+    return "\n\n".join(
+        _pair_tables(key, group, systems, constants.get(key[0])) for key, group in groups.items()
+    )
 
 
-def _metric(row: dict) -> tuple[str, float, int]:
+def metric_of(row: dict) -> tuple[str, float, int]:
     """Name, scale and digits of the metric shown."""
     return ("mae", 1.0, 3) if "mae" in row["scores"]["A"] else ("accuracy", 100.0, 1)
 
@@ -26,34 +35,39 @@ def _values(rows: list[dict], system: str, survival: float, setting: str) -> dic
     """Metric by seed; the bounds hold for every survival rate."""
     is_bound = system in (LOWER, UPPER)
     chosen = [r for r in rows if r["system"] == system and (is_bound or r["survival"] == survival)]
-    name, scale, _ = _metric(rows[0])
+    name, scale, _ = metric_of(rows[0])
     return {row["seed"]: scale * row["scores"][setting][name] for row in chosen}
 
 
-def _pair_table(key: tuple, rows: list[dict], systems: list[str]) -> str:
+def _pair_tables(key: tuple, rows: list[dict], systems: list[str], constant: float | None) -> str:
     data, visible, victim = key
-    name, _, digits = _metric(rows[0])
-    arrow = "lower is better" if name == "mae" else "higher is better"
-    columns = [(survival, setting) for survival in (0.1, 0.5) for setting in "AB"]
+    name, scale, digits = metric_of(rows[0])
+    better = "lower is better" if name == "mae" else "higher is better"
     seeds = len({row["seed"] for row in rows})
-    lines = [
-        f"### {data}: {visible} visible, {victim} may be missing",
-        f"{name}, mean ± sd over {seeds} seeds ({arrow})",
-        "",
-        "| system | " + " | ".join(f"{100 * s:.0f} %, {w}" for s, w in columns) + " |",
-        "| --- |" + " --- |" * len(columns),
-    ]
+    lines = [f"### {data}: {visible} visible, {victim} may be missing"]
+    lines += [f"{name}, mean ± sd over {seeds} seeds; {better}.", "", *_head("system")]
+    if constant is not None:
+        lines.append("| constant (floor) |" + f" {scale * constant:.{digits}f} |" * len(COLUMNS))
     for system in systems:
-        cells = [_cell(rows, system, *column, digits) for column in columns]
+        cells = (_cell(rows, system, *column, digits) for column in COLUMNS)
         lines.append(f"| {system} | " + " | ".join(cells) + " |")
-    lines += ["", "Paired difference to zero-fill [95 % interval]; gap recovered in brackets", ""]
-    lines += ["| system | " + " | ".join(f"{100 * s:.0f} %, {w}" for s, w in columns) + " |"]
-    lines += ["| --- |" + " --- |" * len(columns)]
+    for rival in (FLOOR, LOWER):
+        lines += ["", *_head(f"paired difference to {rival}, 95 % interval")]
+        for system in systems:
+            if system not in (LOWER, FLOOR, UPPER):
+                cells = (_difference(rows, system, rival, *column, digits) for column in COLUMNS)
+                lines.append(f"| {system} | " + " | ".join(cells) + " |")
+    lines += ["", *_head("share of the gap between LB and UB that is recovered")]
     for system in systems:
-        if system not in (LOWER, FLOOR, UPPER):
-            cells = [_difference(rows, system, *column, digits) for column in columns]
+        if system not in (LOWER, UPPER):
+            cells = (_gap(rows, system, *column) for column in COLUMNS)
             lines.append(f"| {system} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def _head(title: str) -> list[str]:
+    names = (f"{100 * survival:.0f} %, {setting}" for survival, setting in COLUMNS)
+    return [f"| {title} | " + " | ".join(names) + " |", "| --- |" + " --- |" * len(COLUMNS)]
 
 
 def _cell(rows: list[dict], system: str, survival: float, setting: str, digits: int) -> str:
@@ -64,18 +78,23 @@ def _cell(rows: list[dict], system: str, survival: float, setting: str, digits: 
     return f"{np.mean(values):.{digits}f} ± {spread:.{digits}f}"
 
 
-def _difference(rows: list[dict], system: str, survival: float, setting: str, digits: int) -> str:
-    ours, floor, lower, upper = (
-        _values(rows, name, survival, setting) for name in (system, FLOOR, LOWER, UPPER)
-    )
-    seeds = sorted(set(ours) & set(floor))
+def _difference(
+    rows: list[dict], system: str, rival: str, survival: float, setting: str, digits: int
+) -> str:
+    ours, theirs = (_values(rows, name, survival, setting) for name in (system, rival))
+    seeds = sorted(set(ours) & set(theirs))
     if len(seeds) < 2:
         return "-"
-    compared = paired_difference([ours[s] for s in seeds], [floor[s] for s in seeds])
-    text = f"{compared.mean:+.{digits}f} [{compared.low:+.{digits}f}, {compared.high:+.{digits}f}]"
-    if compared.is_clear:
-        text = f"**{text}**"
-    if lower and upper:
-        gap = gap_recovered(*(float(np.mean(list(v.values()))) for v in (ours, lower, upper)))
-        text += f" ({gap:.0%})" if abs(gap) < 10 else " (no gap)"
-    return text
+    found = paired_difference([ours[s] for s in seeds], [theirs[s] for s in seeds])
+    text = f"{found.mean:+.{digits}f} [{found.low:+.{digits}f}, {found.high:+.{digits}f}]"
+    return f"**{text}**" if found.is_clear else text
+
+
+def _gap(rows: list[dict], system: str, survival: float, setting: str) -> str:
+    """Of the means over the seeds that all three have."""
+    columns = [_values(rows, name, survival, setting) for name in (system, LOWER, UPPER)]
+    seeds = set.intersection(*(set(values) for values in columns))
+    if not seeds:
+        return "-"
+    gap = gap_recovered(*(float(np.mean([values[s] for s in seeds])) for values in columns))
+    return f"{gap:.0%}" if abs(gap) < 5 else "no gap"
