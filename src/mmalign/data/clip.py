@@ -2,12 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float32, Float64, Shaped
 
 Steps = Float32[np.ndarray, "_ _"]
 """One modality of one clip, `[time, dim]`; anonymous axes, as clips differ in length."""
+
+if TYPE_CHECKING:
+    StepsColumn = Sequence[Steps | None]
+else:
+    # A column may be read from a file element by element; a type checker at run time must not
+    # look into it, lest checking a type reads, or trips over, a damaged clip.
+    StepsColumn = Sequence
+"""One modality of many clips, in order."""
 
 Times = Float64[np.ndarray, "_ 2"]
 """Start and end of each word in seconds."""

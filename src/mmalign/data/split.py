@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from mmalign.data.clip import Clip, Steps, Times
+from mmalign.data.clip import Clip, Steps, StepsColumn, Times
 from mmalign.data.task import Labels, Task
 from mmalign.errors import DataError
 
@@ -22,7 +22,7 @@ class Split:
 
     ids: tuple[str, ...]
     labels: Labels | None
-    sequences: Mapping[str, Sequence[Steps | None]]
+    sequences: Mapping[str, StepsColumn]
     words: Sequence[Sequence[str] | None] | None = None
     times: Sequence[Times | None] | None = None
     task: Task | None = None

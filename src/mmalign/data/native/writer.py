@@ -1,7 +1,6 @@
 """Write a dataset in the native format, all of it or nothing."""
 
 import json
-from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mmalign.data.clip import Steps
+from mmalign.data.clip import StepsColumn
 from mmalign.data.dataset import Dataset
 from mmalign.data.native.layout import (
     FORMAT_VERSION,
@@ -115,7 +114,7 @@ def _to_table(split: Split, dataset: Dataset, schema: pa.Schema) -> pa.Table:
     return pa.table(columns, schema=schema)
 
 
-def _list_array(column: Sequence[Steps | None], dim: int) -> pa.ListArray:
+def _list_array(column: StepsColumn, dim: int) -> pa.ListArray:
     present = [steps for steps in column if steps is not None]
     flat = np.concatenate(present) if present else np.empty((0, dim), np.float32)
     lengths = [0 if steps is None else len(steps) for steps in column]

@@ -6,10 +6,10 @@ from typing import overload
 import numpy as np
 
 from mmalign.data.arrays import Array
-from mmalign.data.clip import Steps
+from mmalign.data.clip import Steps, StepsColumn
 
 
-class Column(Sequence[Steps | None]):
+class Column(StepsColumn):
     """One modality of a split; every sequence is made when it is asked for, and not kept.
 
     Args:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from mmalign.data.arrays import Array, read_npz
-from mmalign.data.clip import Steps
+from mmalign.data.clip import Steps, StepsColumn
 from mmalign.data.readers.columns import Column, to_float32
 from mmalign.data.readers.values import to_texts
 from mmalign.errors import DataError
@@ -22,7 +22,7 @@ class Contents:
     """The arrays of one file by their role; all but `classes` speak of the same clips."""
 
     file: Path
-    features: Mapping[str, Sequence[Steps | None]]
+    features: Mapping[str, StepsColumn]
     dims: Mapping[str, int]
     facts: Mapping[str, Array]
     classes: tuple[str, ...]
@@ -128,7 +128,7 @@ def _steps(array: Array) -> Steps | None:
     return to_float32(array) if len(array) else None
 
 
-def _common_count(features: Mapping[str, Sequence[Steps | None]]) -> int:
+def _common_count(features: Mapping[str, StepsColumn]) -> int:
     counts = {name: len(column) for name, column in features.items()}
     if len(set(counts.values())) != 1:
         told = ", ".join(f"{name} {count}" for name, count in counts.items())

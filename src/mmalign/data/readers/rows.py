@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mmalign.data.arrays import Array
-from mmalign.data.clip import Steps, Times
+from mmalign.data.clip import Steps, StepsColumn, Times
 from mmalign.data.readers.columns import Column, column_of
 from mmalign.data.readers.options import ReadOptions
 from mmalign.data.readers.values import common_dim
@@ -81,7 +81,7 @@ class Part:
     ) -> Split:
         """The split of these rows; text is the first modality, as in the papers."""
         features = list(self.rows[0].features) if self.rows else []
-        columns: dict[str, Sequence[Steps | None]] = {} if text is None else {"text": text.column}
+        columns: dict[str, StepsColumn] = {} if text is None else {"text": text.column}
         columns |= {
             name: column_of([row.features.get(name) for row in self.rows]) for name in features
         }

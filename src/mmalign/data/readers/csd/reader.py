@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mmalign.data.clip import Steps
+from mmalign.data.clip import StepsColumn
 from mmalign.data.dataset import Dataset
 from mmalign.data.readers.columns import Column
 from mmalign.data.readers.csd.folder import Folder, sort_files
@@ -53,7 +53,7 @@ def _to_split(
 ) -> Split:
     ids = [segment.id for segment in segments]
     labels = np.array([segment.label[chosen.index] for segment in segments])
-    columns: dict[str, Sequence[Steps | None]] = {}
+    columns: dict[str, StepsColumn] = {}
     if texts.dim is not None:
         columns["text"] = texts.by_split[name].column
     columns |= {m: _column(sequence, segments) for m, sequence in folder.modalities.items()}
