@@ -13,6 +13,7 @@ import pytest
 
 from mmalign.data import load_dataset, write_native
 from mmalign.version import __version__
+from tests.cli.many import mmalign_many
 from tests.data.datasets import assert_same_dataset, small_dataset
 
 
@@ -147,18 +148,19 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("fault", BAD)
-def test_bad_input_gets_one_clear_error_and_no_output(fault, native, tmp_path):
-    spoil, words = BAD[fault]
-    spoil(native)
-    done = mmalign("data", "convert", native, tmp_path / "out")
-    assert done.returncode == 2, done.stdout + done.stderr
-    assert done.stderr.startswith("error: ")
-    assert done.stderr.count("\n") == 1
-    for word in words:
-        assert word in done.stderr
-    assert "native" in done.stderr
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["native"]
+def test_bad_input_gets_one_clear_error_and_no_output(tmp_path):
+    lines = []
+    for fault, (spoil, _) in BAD.items():
+        write_native(small_dataset(), tmp_path / fault / "native")
+        spoil(tmp_path / fault / "native")
+        lines.append(["data", "convert", tmp_path / fault / "native", tmp_path / fault / "out"])
+    for done, (fault, (_, words)) in zip(mmalign_many(lines), BAD.items(), strict=True):
+        assert done.returncode == 2, done
+        assert done.stderr.startswith("error: ")
+        assert done.stderr.count("\n") == 1
+        for word in (*words, "native"):
+            assert word in done.stderr
+        assert [path.name for path in (tmp_path / fault).iterdir()] == ["native"]
 
 
 def test_a_path_that_does_not_exist():

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from mmalign.data import write_native
+from tests.cli.many import mmalign_many
 from tests.cli.test_data import mmalign
 from tests.training.small import small_dataset
 
@@ -86,27 +87,28 @@ def test_tensorboard_events_are_written(run):
     assert list((run / "tensorboard").iterdir())
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--victim", "smell"], "no modality 'smell'"),
-        (["--survival", "1.5"], "survival must be in (0, 1], got 1.5"),
-        (["--setting", "C"], "setting must be A or B"),
-        (["--method", "mmalgn"], "did you mean 'mmalign'"),
-        (["--set", "windw=3"], "did you mean 'window'"),
-        (["--set", "window=wide"], "window must be of type int, got 'wide'"),
-        (["--set", "window"], "not of the form name=value"),
-        (["--config", "nowhere.toml"], "nowhere.toml"),
-        (["--device", "abacus"], "device 'abacus'"),
-        (["--set", "learning_rate=inf"], "learning_rate must be > 0 and finite"),
-        (["--seed", "100000000000000000"], "seed must be below 2**32"),
-    ],
-)
-def test_mistakes_are_one_line_and_exit_2(data, tmp_path, arguments, message):
-    done = mmalign("train", data, *FLAGS, *SMALL, "--out", tmp_path / "run", *arguments)
-    assert done.returncode == 2, done.stderr
-    assert message in done.stderr
-    assert done.stderr.count("\n") == 1
+TRAIN_MISTAKES = [
+    (["--victim", "smell"], "no modality 'smell'"),
+    (["--survival", "1.5"], "survival must be in (0, 1], got 1.5"),
+    (["--setting", "C"], "setting must be A or B"),
+    (["--method", "mmalgn"], "did you mean 'mmalign'"),
+    (["--set", "windw=3"], "did you mean 'window'"),
+    (["--set", "window=wide"], "window must be of type int, got 'wide'"),
+    (["--set", "window"], "not of the form name=value"),
+    (["--config", "nowhere.toml"], "nowhere.toml"),
+    (["--device", "abacus"], "device 'abacus'"),
+    (["--set", "learning_rate=inf"], "learning_rate must be > 0 and finite"),
+    (["--seed", "100000000000000000"], "seed must be below 2**32"),
+]
+
+
+def test_mistakes_in_training_are_one_line_and_exit_2(data, tmp_path):
+    start = ["train", data, *FLAGS, *SMALL, "--out", tmp_path / "run"]
+    answers = mmalign_many([[*start, *arguments] for arguments, _ in TRAIN_MISTAKES])
+    for done, (_, message) in zip(answers, TRAIN_MISTAKES, strict=True):
+        assert done.returncode == 2, done
+        assert message in done.stderr
+        assert done.stderr.count("\n") == 1
     assert not (tmp_path / "run").exists()
 
 
@@ -121,26 +123,27 @@ def test_settings_come_from_a_file_and_flags_win(data, tmp_path):
     assert (config["method"], config["epochs"], config["seed"]) == ("zero-fill", 1, 4)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["evaluate", "{run}", "{data}", "--without", "visible"], "cannot do without"),
-        (["evaluate", "{run}", "{data}", "--without", "smell"], "no modality 'smell'"),
-        (["evaluate", "{run}", "{data}", "--split", "dev"], "no dev split"),
-        (["predict", "{run}", "{data}", "--out", "p.xls"], "the ending must be one of"),
-        (["predict", "nowhere", "{data}"], "not a finished run"),
-        (["predict", "{run}", "{data}", "--out", "/proc/x/p.csv"], "/proc/x"),
-        (
-            ["explain", "{run}", "{data}", "--clip", "test-00001", "--out", "p.xyz"],
-            "the ending must",
-        ),
-        (["explain", "{run}", "{data}", "--clip", "x"], "no clip 'x'. Ids look like train-00000"),
-    ],
-)
-def test_mistakes_in_use(run, data, arguments, message):
-    done = mmalign(*(word.format(run=run, data=data) for word in arguments))
-    assert done.returncode == 2, done.stdout
-    assert message in done.stderr
+USE_MISTAKES = [
+    (["evaluate", "{run}", "{data}", "--without", "visible"], "cannot do without"),
+    (["evaluate", "{run}", "{data}", "--without", "smell"], "no modality 'smell'"),
+    (["evaluate", "{run}", "{data}", "--split", "dev"], "no dev split"),
+    (["predict", "{run}", "{data}", "--out", "p.xls"], "the ending must be one of"),
+    (["predict", "nowhere", "{data}"], "not a finished run"),
+    (["predict", "{run}", "{data}", "--out", "/proc/x/p.csv"], "/proc/x"),
+    (
+        ["explain", "{run}", "{data}", "--clip", "test-00001", "--out", "p.xyz"],
+        "the ending must",
+    ),
+    (["explain", "{run}", "{data}", "--clip", "x"], "no clip 'x'. Ids look like train-00000"),
+]
+
+
+def test_mistakes_in_use_are_one_line_and_exit_2(run, data):
+    places = {"run": run, "data": data}
+    lines = [[word.format(**places) for word in words] for words, _ in USE_MISTAKES]
+    for done, (_, message) in zip(mmalign_many(lines), USE_MISTAKES, strict=True):
+        assert done.returncode == 2, done
+        assert message in done.stderr
 
 
 def test_two_processes_train_like_one(data, tmp_path):
