@@ -31,9 +31,9 @@ from mmalign.training.artifact import (
 )
 from mmalign.training.config import Config, config_to_json
 from mmalign.training.device import choose_device
-from mmalign.training.loop import Training, start_training
+from mmalign.training.loop import Training
 from mmalign.training.methods import configure, find_method
-from mmalign.training.prediction import Predictor, choose_gate
+from mmalign.training.prediction import Predictor
 
 VALIDATION_SHARE = 0.15
 Clips = Split | Sequence[Clip]
@@ -105,26 +105,17 @@ class MMAlign:
         if valid is None:
             train, valid = _set_aside(train, self.config.seed)
         dataset = self._seen(train, valid)
-        validations = {"valid": dataset["valid"]}
-        pair = {"visible": self.visible, "victim": self.victim}
-        state = start_training(dataset, self.config, **pair, validations=validations)
-        device = choose_device(self.device)
-        state.model.to(device)
         training = Training(
-            state,
             dataset,
             self.config,
             visible=self.visible,
             victim=self.victim,
-            validations=validations,
-            device=device,
+            validations={"valid": dataset["valid"]},
+            device=choose_device(self.device),
         )
         training.run()
-        state.model.load_state_dict(state.selections["valid"].best_state)
-        self.predictor = Predictor(state.model.eval(), self.visible, self.victim, dataset.task)
-        if self.config.gate:
-            choose_gate(self.predictor, dataset["valid"])
-        self.history = state.history
+        self.predictor = training.select("valid")
+        self.history = training.state.history
         return self
 
     def _seen(self, train: Split, valid: Split) -> Dataset:

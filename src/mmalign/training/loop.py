@@ -20,7 +20,7 @@ from mmalign.training.config import Config
 from mmalign.training.denoise import DenoisingTraining, Optimizers, TrainingError, make_optimizers
 from mmalign.training.distributed import World
 from mmalign.training.methods import build_model, find_method
-from mmalign.training.prediction import Predictor
+from mmalign.training.prediction import Predictor, choose_gate
 from mmalign.training.selection import Selection, selection_score
 
 Record = dict[str, Any]
@@ -94,10 +94,9 @@ def check_trainable(dataset: Dataset, config: Config, *, visible: str, victim: s
 
 
 class Training:
-    """Runs the epochs that a state still needs.
+    """A training run in memory; its `state` starts fresh and may be filled from a checkpoint.
 
     Args:
-        state: Fresh or from a checkpoint.
         dataset: As the method sees it under the protocol.
         config: What to do.
         visible: The visible modality.
@@ -110,7 +109,6 @@ class Training:
 
     def __init__(
         self,
-        state: TrainingState,
         dataset: Dataset,
         config: Config,
         *,
@@ -120,14 +118,17 @@ class Training:
         device: torch.device | None = None,
         world: World | None = None,
     ) -> None:
-        self.state = state
         self.world = world or World()
         self.config = config
         self.validations = validations
         self.device = device or torch.device("cpu")
-        self.predictor = Predictor(state.model, visible, victim, dataset.task)
+        self.state = start_training(
+            dataset, config, visible=visible, victim=victim, validations=validations
+        )
+        self.state.model.to(self.device)
+        self.predictor = Predictor(self.state.model, visible, victim, dataset.task)
         self.algorithm = DenoisingTraining(
-            state.model, state.optimizers, config, average=self.world.average
+            self.state.model, self.state.optimizers, config, average=self.world.average
         )
         train = dataset["train"]
         is_complete = train.is_present(victim)
@@ -158,6 +159,14 @@ class Training:
         """Train to the end; `on_epoch` is called with each epoch's record."""
         while not self.is_finished():
             on_epoch(self.run_epoch())
+
+    def select(self, name: str) -> Predictor:
+        """The epoch that was best on a validation set, with its gate if the config wants one."""
+        self.state.model.load_state_dict(self.state.selections[name].best_state)
+        if self.config.gate:
+            choose_gate(self.predictor, self.validations[name])
+        self.state.model.eval()
+        return self.predictor
 
     def run_epoch(self) -> Record:
         """One epoch: train, validate, keep what is best.

@@ -30,10 +30,9 @@ from mmalign.training.loop import (
     Training,
     TrainingState,
     check_trainable,
-    start_training,
 )
 from mmalign.training.methods import find_method, seen_by
-from mmalign.training.prediction import Predictor, choose_gate, prediction_table
+from mmalign.training.prediction import Predictor, prediction_table
 from mmalign.training.records import without_nan, write_json, write_json_lines
 from mmalign.version import __version__
 
@@ -95,32 +94,22 @@ class Run:
         return self._finish(training, seen)
 
     def _prepare(self, seen: Dataset) -> Training:
-        validations = {self.protocol.setting: seen["valid"]}
-        visible, victim = self.protocol.visible, self.protocol.victim
-        state = start_training(
-            seen, self.config, visible=visible, victim=victim, validations=validations
-        )
-        state.model.to(self.device)
-        if (self.out / CHECKPOINT).exists():
-            load_checkpoint(self.out / CHECKPOINT, state)
-        return Training(
-            state,
+        training = Training(
             seen,
             self.config,
-            visible=visible,
-            victim=victim,
-            validations=validations,
+            visible=self.protocol.visible,
+            victim=self.protocol.victim,
+            validations={self.protocol.setting: seen["valid"]},
             device=self.device,
             world=self.world,
         )
+        if (self.out / CHECKPOINT).exists():
+            load_checkpoint(self.out / CHECKPOINT, training.state)
+        return training
 
     def _finish(self, training: Training, seen: Dataset) -> dict[str, Any]:
-        state, setting = training.state, self.protocol.setting
-        state.model.load_state_dict(state.selections[setting].best_state)
-        predictor = Predictor(state.model, self.protocol.visible, self.protocol.victim, seen.task)
-        if self.config.gate:
-            choose_gate(predictor, seen["valid"])
-        result = self._result(predictor, state, seen)
+        predictor = training.select(self.protocol.setting)
+        result = self._result(predictor, training.state, seen)
         _write_predictions(predictor, seen, self.out / "predictions.parquet")
         write_json(self.out / "result.json", result)
         save_artifact(self.out, Artifact(predictor, self.config), summary=_summary(result))

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from mmalign.data.dataset import Dataset
 from mmalign.data.missingness import Protocol
 from mmalign.training.config import Config
-from mmalign.training.loop import Record, Training, start_training
+from mmalign.training.loop import Record, Training
 from mmalign.training.methods import find_method, seen_by
-from mmalign.training.prediction import Predictor, choose_gate
+from mmalign.training.prediction import Predictor
 from mmalign.training.selection import State
 
 SETTINGS = ("A", "B")
@@ -50,23 +50,17 @@ def train_both_settings(
         )
         seen[setting] = seen_by(method, dataset, protocol.masks(dataset))
     validations = {setting: data["valid"] for setting, data in seen.items()}
-    state = start_training(
-        seen["A"], config, visible=visible, victim=victim, validations=validations
-    )
-    training = Training(
-        state, seen["A"], config, visible=visible, victim=victim, validations=validations
-    )
+    training = Training(seen["A"], config, visible=visible, victim=victim, validations=validations)
     training.run()
+    state = training.state
     selected = {}
     for setting in reversed(SETTINGS):
+        predictor = training.select(setting)
         chosen = state.selections[setting]
-        state.model.load_state_dict(chosen.best_state)
-        if config.gate:
-            choose_gate(training.predictor, validations[setting])
         selected[setting] = Selected(
             epoch=chosen.best_epoch,
             valid=state.history[chosen.best_epoch - 1]["valid"][setting],
-            test=training.predictor.evaluate(seen[setting]["test"]),
+            test=predictor.evaluate(seen[setting]["test"]),
             state=chosen.best_state,
         )
     return BothSettings(training.predictor, selected, state.history, state.seconds)
