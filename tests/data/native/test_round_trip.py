@@ -7,8 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from mmalign.data import load_dataset, write_native
+from mmalign.data import batches, load_dataset, write_native
+from mmalign.data.columns import StoredColumn
 from mmalign.data.native import read_native, writer
 from mmalign.errors import DataError, MMAlignError
 from tests.data.datasets import assert_same_dataset, datasets, small_dataset
@@ -36,6 +38,30 @@ def test_several_row_groups_are_mapped_like_one(tmp_path_factory, dataset):
     back = read_native(path)
     assert_same_dataset(dataset, back)
     assert back.is_finite
+
+
+@settings(max_examples=20)
+@given(datasets(), st.sampled_from([40, 1 << 26]))
+def test_batches_from_the_file_are_those_from_memory(tmp_path_factory, dataset, group_bytes):
+    path = tmp_path_factory.mktemp("native") / "data"
+    original, writer.ROW_GROUP_BYTES = writer.ROW_GROUP_BYTES, group_bytes
+    try:
+        write_native(dataset, path)
+    finally:
+        writer.ROW_GROUP_BYTES = original
+    back = read_native(path)
+    for name, split in back.splits.items():
+        assert all(isinstance(column, StoredColumn) for column in split.sequences.values())
+        pairs = zip(
+            batches(dataset, name, batch_size=3).epoch(1),
+            batches(back, name, batch_size=3).epoch(1),
+            strict=True,
+        )
+        for expected, batch in pairs:
+            assert batch.ids == expected.ids
+            for modality, features in expected.features.items():
+                assert np.array_equal(batch.features[modality], features)
+                assert np.array_equal(batch.lengths[modality], expected.lengths[modality])
 
 
 @settings(max_examples=30)
