@@ -118,6 +118,9 @@ def _description(schema: pa.Schema) -> dict[str, Any]:
         raise DataError(
             f"written by a newer mmalign (format {description['version']})", fix="Upgrade mmalign."
         )
+    dims = description.get("dims", {})
+    if not isinstance(dims, dict) or any(type(dim) is not int or dim < 1 for dim in dims.values()):
+        raise DataError("the metadata key 'mmalign' does not hold sound dims", fix="Convert again.")
     return description
 
 
