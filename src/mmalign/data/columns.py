@@ -97,7 +97,7 @@ class StoredColumn(LazyColumn):
         if (starts >= places).any():
             return None
         # An opaque item of a window's size at every byte: indexing copies each window in one go,
-        # aligned or not. An array object for each sequence would cost as much as its bytes.
+        # aligned or not. Array objects for the sequences would add a third to an epoch's time.
         window = np.dtype((np.void, size))
         items: Any = np.ndarray((places,), window, self._stored, strides=(1,))
         copied: Steps = items[starts].view(FLOAT).reshape(-1, self.dim)
