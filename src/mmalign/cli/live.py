@@ -36,7 +36,7 @@ class LiveLine:
             typer.echo(text, err=True)
             return
         if self.bar is None:
-            self.bar = _start(training.total_epochs)
+            self.bar = start_bar(training.total_epochs)
         self.bar.update(self.bar.task_ids[0], completed=record["epoch"], description=text)
 
 
@@ -50,7 +50,8 @@ def _line(record: dict[str, Any]) -> str:
     return f"epoch {record['epoch']}: {losses} | {valid}"
 
 
-def _start(total: int) -> Any:
+def start_bar(total: int) -> Any:
+    """A bar on stderr that runs, with one task."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
