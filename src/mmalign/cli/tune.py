@@ -159,7 +159,7 @@ def _print_tuned(search: "Search", tuned: "Tuned", out: Path) -> None:
     best = tuned.ranking[:SHOWN]
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("", no_wrap=True, min_width=20)
-    table.add_column("importance", justify="right")
+    table.add_column("share", justify="right")
     for trial in best:
         table.add_column(f"trial {trial.number}", justify="right")
     scores = (f"{trial.score:.4f}" for trial in best)

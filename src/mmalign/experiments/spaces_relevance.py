@@ -39,5 +39,4 @@ def useless_settings(config: Config, searched: Iterable[str]) -> dict[str, str]:
     is_fitted = any(True for _ in imputer.parameters()) and (config.fit or "fit" in searched)
     if not is_fitted:
         useless["fit_learning_rate"] = f"{config.method} has nothing to fit"
-        useless["separated"] = useless["fit_learning_rate"]
     return {name: why for name, why in useless.items() if name in searched}
