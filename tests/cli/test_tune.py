@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from mmalign.data import write_native
-from tests.cli.many import mmalign_many
+from tests.cli.many import answer
 from tests.cli.test_data import mmalign
 from tests.training.small import poisoned, small_dataset
 
@@ -57,11 +57,9 @@ def test_two_processes_do_all_trials_and_no_point_twice(searched):
 
 def test_the_best_settings_train_to_the_best_score(searched, tmp_path):
     write_native(small_dataset(), tmp_path / "whole")  # the same data with its test split
-    done = mmalign(
-        *("train", tmp_path / "whole", *FLAGS),
-        *("--config", searched / "best.toml", "--out", tmp_path / "run"),
-    )
-    assert done.returncode == 0, done.stderr
+    train = ["train", tmp_path / "whole", *FLAGS, "--config", searched / "best.toml"]
+    _, code, _, err = answer([str(word) for word in (*train, "--out", tmp_path / "run")])
+    assert code == 0, err
     rows = list(csv.DictReader((searched / "trials.csv").open()))
     result = json.loads((tmp_path / "run" / "result.json").read_text())
     assert result["metrics"]["valid"]["weighted_f1"] == max(float(row["score"]) for row in rows)
@@ -93,27 +91,18 @@ def test_mistakes_are_one_line_and_exit_2(data, searched, tmp_path):
         ([*start, "--out", data], "no directory of a search"),
         ([*start, "--out", tmp_path / "broken"], "not readable"),
     ]
-    answers = mmalign_many([words for words, _ in cases])
-    for done, (_, message) in zip(answers, cases, strict=True):
-        assert done.returncode == 2, done
-        assert message in done.stderr
-        assert done.stderr.count("\n") == 1
+    for words, message in cases:
+        _, code, _, err = answer([str(word) for word in words])
+        assert code == 2, err
+        assert message in err
+        assert err.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
 
-def test_without_optuna_it_is_one_line_and_exit_2(data, tmp_path):
-    code = (
-        "import sys; sys.modules['optuna'] = None; sys.argv[0] = 'mmalign'\n"
-        "from mmalign.cli.main import main; main()"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, "tune", str(data), *FLAGS, "--out", str(tmp_path / "out")],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert done.stderr == "error: tuning needs a package: pip install 'mmalign[tune]'\n"
+def test_without_optuna_it_is_one_line_and_exit_2(data, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    _, code, _, err = answer(["tune", str(data), *FLAGS, "--out", str(tmp_path / "out")])
+    assert (code, err) == (2, "error: tuning needs a package: pip install 'mmalign[tune]'\n")
 
 
 @pytest.mark.nightly
