@@ -13,8 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mmalign.cli.tune import tune
 from mmalign.data import write_native
-from tests.cli.many import answer
+from mmalign.errors import ConfigError
+from tests.cli.many import mmalign_many
 from tests.cli.test_data import mmalign
 from tests.training.small import poisoned, small_dataset
 
@@ -55,16 +57,6 @@ def test_two_processes_do_all_trials_and_no_point_twice(searched):
     assert len({(row["learning_rate"], row["fit_learning_rate"]) for row in rows}) == 3
 
 
-def test_the_best_settings_train_to_the_best_score(searched, tmp_path):
-    write_native(small_dataset(), tmp_path / "whole")  # the same data with its test split
-    train = ["train", tmp_path / "whole", *FLAGS, "--config", searched / "best.toml"]
-    _, code, _, err = answer([str(word) for word in (*train, "--out", tmp_path / "run")])
-    assert code == 0, err
-    rows = list(csv.DictReader((searched / "trials.csv").open()))
-    result = json.loads((tmp_path / "run" / "result.json").read_text())
-    assert result["metrics"]["valid"]["weighted_f1"] == max(float(row["score"]) for row in rows)
-
-
 MISTAKES = [
     (["--trials", "0"], "trials must be >= 1, got 0"),
     (["--jobs", "0"], "jobs must be >= 1, got 0"),
@@ -78,12 +70,15 @@ MISTAKES = [
 ]
 
 
-def test_mistakes_are_one_line_and_exit_2(data, searched, tmp_path):
-    start = ["tune", data, *FLAGS, *SMALL, "--out", tmp_path / "out"]
+def test_best_settings_train_to_the_best_score_and_mistakes_are_told(data, searched, tmp_path):
+    """In one process: most of the time goes into starting it."""
+    write_native(small_dataset(), tmp_path / "whole")  # the same data with its test split
+    best = ["--config", searched / "best.toml", "--out", tmp_path / "run"]
     dataset = small_dataset()
     write_native(replace(dataset, splits={"train": dataset.splits["train"]}), tmp_path / "train")
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "search.json").write_text("{")
+    start = ["tune", data, *FLAGS, *SMALL, "--out", tmp_path / "out"]
     cases = [([*start, *words], message) for words, message in MISTAKES]
     cases += [
         (["tune", tmp_path / "train", *start[2:]], "no valid split"),
@@ -91,18 +86,24 @@ def test_mistakes_are_one_line_and_exit_2(data, searched, tmp_path):
         ([*start, "--out", data], "no directory of a search"),
         ([*start, "--out", tmp_path / "broken"], "not readable"),
     ]
-    for words, message in cases:
-        _, code, _, err = answer([str(word) for word in words])
-        assert code == 2, err
-        assert message in err
-        assert err.count("\n") == 1
+    train, *answers = mmalign_many(
+        [["train", tmp_path / "whole", *FLAGS, *best], *(words for words, _ in cases)]
+    )
+    assert train.returncode == 0, train.stderr
+    rows = list(csv.DictReader((searched / "trials.csv").open()))
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert result["metrics"]["valid"]["weighted_f1"] == max(float(row["score"]) for row in rows)
+    for done, (_, message) in zip(answers, cases, strict=True):
+        assert done.returncode == 2, done
+        assert message in done.stderr
+        assert done.stderr.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
 
-def test_without_optuna_it_is_one_line_and_exit_2(data, tmp_path, monkeypatch):
+def test_without_optuna_it_is_said_how_to_get_it(data, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna", None)
-    _, code, _, err = answer(["tune", str(data), *FLAGS, "--out", str(tmp_path / "out")])
-    assert (code, err) == (2, "error: tuning needs a package: pip install 'mmalign[tune]'\n")
+    with pytest.raises(ConfigError, match=r"pip install 'mmalign\[tune\]'"):
+        tune(str(data), "visible", "victim", tmp_path / "out")
 
 
 @pytest.mark.nightly
