@@ -42,8 +42,9 @@ def data(tmp_path_factory) -> Path:
 def searched(data, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("search")
     (folder / "mine.toml").write_text(SPACE)
-    command = ["tune", data, *FLAGS, *SMALL, "--space", folder / "mine.toml", "--jobs", "2"]
-    done = mmalign(*command, "--trials", "3", "--out", folder / "out")
+    command = ["tune", data, *FLAGS, *SMALL, "--method", "mean-fill", "--jobs", "2"]
+    command += ["--space", folder / "mine.toml", "--trials", "3"]
+    done = mmalign(*command, "--out", folder / "out")
     assert done.returncode == 0, done.stderr
     assert "3 of 3, best" in done.stderr
     assert "3 trials, 0 of them diverged" in done.stdout

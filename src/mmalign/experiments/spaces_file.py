@@ -28,7 +28,7 @@ def find_space(name: str) -> Space:
         return read_space(file)
     near = difflib.get_close_matches(name, SPACES, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(SPACES)}"
-    raise ConfigError(f"unknown space {name!r}; {hint} A TOML file of your own will do, too")
+    raise ConfigError(f"unknown space {name!r} (or give a TOML file of your own); {hint}")
 
 
 def read_space(file: Path) -> Space:
