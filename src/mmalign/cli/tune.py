@@ -53,9 +53,9 @@ def tune(
     import torch
 
     from mmalign.data import Protocol
-    from mmalign.experiments.spaces_file import find_space
     from mmalign.experiments.tuning import Search
     from mmalign.experiments.tuning import tune as run_search
+    from mmalign.experiments.tuning.spaces_file import find_space
     from mmalign.training.device import choose_device
 
     torch.set_num_threads(1)
@@ -124,8 +124,8 @@ class SearchLine:
 
     def show(self, trials: "list[Trial]") -> None:
         """Show what is new since the last call."""
+        from mmalign.experiments.tuning.trial import ranked
         from mmalign.progress import start_bar
-        from mmalign.experiments.tuning_trial import ranked
 
         best = next(
             (f"best {t.score:.4f} (trial {t.number})" for t in ranked(trials)), "no score yet"
@@ -154,7 +154,7 @@ def _print_tuned(search: "Search", tuned: "Tuned", out: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from mmalign.experiments.tuning_picture import score_name
+    from mmalign.experiments.tuning.picture import score_name
 
     best = tuned.ranking[:SHOWN]
     table = Table(box=None, header_style="bold", pad_edge=False)

@@ -10,11 +10,11 @@ from typing import Any
 import torch
 
 from mmalign.errors import MMAlignError
-from mmalign.experiments.tuning_folder import SearchFolder
-from mmalign.experiments.tuning_objective import validate_point
-from mmalign.experiments.tuning_search import Search
-from mmalign.experiments.tuning_study import SharedStudy
-from mmalign.experiments.tuning_trial import Trial
+from mmalign.experiments.tuning.folder import SearchFolder
+from mmalign.experiments.tuning.objective import validate_point
+from mmalign.experiments.tuning.search import Search
+from mmalign.experiments.tuning.study import SharedStudy
+from mmalign.experiments.tuning.trial import Trial
 from mmalign.training.denoise import TrainingError
 
 POLL_SECONDS = 0.5

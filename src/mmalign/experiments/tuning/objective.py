@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import fmean
 
-from mmalign.experiments.spaces import Point
-from mmalign.experiments.tuning_search import Search
+from mmalign.experiments.tuning.search import Search
+from mmalign.experiments.tuning.spaces import Point
 from mmalign.training.loop import Record, Training
 from mmalign.training.selection import selection_score
 

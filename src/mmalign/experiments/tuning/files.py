@@ -7,8 +7,8 @@ import math
 from pathlib import Path
 from typing import Any
 
-from mmalign.experiments.tuning_search import Search
-from mmalign.experiments.tuning_trial import Trial
+from mmalign.experiments.tuning.search import Search
+from mmalign.experiments.tuning.trial import Trial
 from mmalign.files import write_atomically
 from mmalign.training.config import config_to_json
 

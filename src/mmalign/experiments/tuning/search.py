@@ -11,8 +11,8 @@ from mmalign.data.dataset import Dataset
 from mmalign.data.fingerprint import dataset_hash
 from mmalign.data.missingness import Protocol
 from mmalign.errors import ConfigError, DataError
-from mmalign.experiments.spaces import SPACES, Point, Space, Value
-from mmalign.experiments.spaces_relevance import useless_settings
+from mmalign.experiments.tuning.relevance import useless_settings
+from mmalign.experiments.tuning.spaces import SPACES, Point, Space, Value
 from mmalign.training.config import Config
 from mmalign.training.loop import check_trainable
 from mmalign.training.methods import configure, find_method, seen_by

@@ -17,13 +17,13 @@ import pytest
 
 from mmalign.data.split import Split
 from mmalign.errors import ConfigError, DataError, MMAlignError
-from mmalign.experiments.spaces import SPACES, Choice, Range, Space
 from mmalign.experiments.tuning import Search, Trial, Tuned, tune
-from mmalign.experiments.tuning_folder import SearchFolder
-from mmalign.experiments.tuning_objective import validate_point
-from mmalign.experiments.tuning_study import SharedStudy
-from mmalign.experiments.tuning_trial import ranked
-from mmalign.experiments.tuning_workers import work
+from mmalign.experiments.tuning.folder import SearchFolder
+from mmalign.experiments.tuning.objective import validate_point
+from mmalign.experiments.tuning.spaces import SPACES, Choice, Range, Space
+from mmalign.experiments.tuning.study import SharedStudy
+from mmalign.experiments.tuning.trial import ranked
+from mmalign.experiments.tuning.workers import work
 from mmalign.training.methods import configure
 from tests.training.small import small_dataset, small_protocol, small_run
 

@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from mmalign.errors import ConfigError
-from mmalign.experiments.spaces import NOT_SEARCHED, SPACES, Choice, Dimension, Range, Space, Value
+from mmalign.experiments.tuning.spaces import (
+    NOT_SEARCHED,
+    SPACES,
+    Choice,
+    Dimension,
+    Range,
+    Space,
+    Value,
+)
 from mmalign.training.config import Config, read_config
 
 TYPES: Mapping[str, Any] = {field.name: field.type for field in fields(Config)}

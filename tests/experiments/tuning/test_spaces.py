@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmalign.errors import ConfigError
-from mmalign.experiments.spaces import SPACES, Choice, Range, Space
-from mmalign.experiments.spaces_relevance import useless_settings
+from mmalign.experiments.tuning.relevance import useless_settings
+from mmalign.experiments.tuning.spaces import SPACES, Choice, Range, Space
 from mmalign.training.config import Config
 from mmalign.training.loop import Training
 from mmalign.training.methods import METHODS, configure, seen_by

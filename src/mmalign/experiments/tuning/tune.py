@@ -1,17 +1,15 @@
-"""Search for the settings that validate best; resumable, on several processes, blind to test."""
+"""From a search to the best settings it finds."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from mmalign.errors import ConfigError, MMAlignError
-from mmalign.experiments.tuning_files import write_best, write_trials
-from mmalign.experiments.tuning_folder import SearchFolder
-from mmalign.experiments.tuning_picture import draw_search
-from mmalign.experiments.tuning_search import Search
-from mmalign.experiments.tuning_trial import Trial, ranked
-
-__all__ = ["Search", "Trial", "Tuned", "tune"]
+from mmalign.experiments.tuning.files import write_best, write_trials
+from mmalign.experiments.tuning.folder import SearchFolder
+from mmalign.experiments.tuning.picture import draw_search
+from mmalign.experiments.tuning.search import Search
+from mmalign.experiments.tuning.trial import Trial, ranked
 
 
 @dataclass(frozen=True)
@@ -68,8 +66,8 @@ def tune(
         if count < 1:
             raise ConfigError(f"{name} must be >= 1, got {count}")
     require_optuna()
-    from mmalign.experiments.tuning_study import SharedStudy
-    from mmalign.experiments.tuning_workers import work, work_in_processes
+    from mmalign.experiments.tuning.study import SharedStudy
+    from mmalign.experiments.tuning.workers import work, work_in_processes
 
     folder = SearchFolder(out)
     folder.claim(search.identity())

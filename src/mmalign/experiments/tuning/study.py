@@ -21,11 +21,11 @@ from optuna.samplers import BaseSampler, TPESampler
 from optuna.trial import FrozenTrial, TrialState
 
 from mmalign.errors import MMAlignError
-from mmalign.experiments.spaces import Choice, Dimension, Point
-from mmalign.experiments.tuning_folder import SearchFolder
-from mmalign.experiments.tuning_objective import Validation
-from mmalign.experiments.tuning_search import Search
-from mmalign.experiments.tuning_trial import Fate, Trial
+from mmalign.experiments.tuning.folder import SearchFolder
+from mmalign.experiments.tuning.objective import Validation
+from mmalign.experiments.tuning.search import Search
+from mmalign.experiments.tuning.spaces import Choice, Dimension, Point
+from mmalign.experiments.tuning.trial import Fate, Trial
 
 NAME = "mmalign"
 WAIT_SECONDS = 60.0

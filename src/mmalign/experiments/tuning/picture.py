@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from mmalign.data.task import Classification
-from mmalign.experiments.spaces import Choice, Dimension, Value
-from mmalign.experiments.tuning_search import Search
-from mmalign.experiments.tuning_trial import Trial, ranked
+from mmalign.experiments.tuning.search import Search
+from mmalign.experiments.tuning.spaces import Choice, Dimension, Value
+from mmalign.experiments.tuning.trial import Trial, ranked
 from mmalign.files import write_atomically
 
 BLUE, RED, GREY = "#3b6ea5", "#c0504d", "#8a8577"

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from mmalign.experiments.spaces import Point
+from mmalign.experiments.tuning.spaces import Point
 
 Fate = Literal["running", "complete", "diverged", "interrupted"]
 
