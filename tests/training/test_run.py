@@ -15,7 +15,7 @@ import pytest
 from mmalign.data import Masks
 from mmalign.errors import CorruptArtifactError, DataError, MMAlignError
 from mmalign.training.artifact import load_artifact
-from mmalign.training.denoise import TrainingError
+from mmalign.training.losses import TrainingError
 from mmalign.training.run import CHECKPOINT
 from tests.training.small import (
     poisoned,
