@@ -19,7 +19,7 @@ def learned(*arguments: str) -> list[dict]:
 def test_every_baseline_learns():
     (scores,) = learned()
     for method in BASELINES:
-        assert scores[method] > scores["zero-fill"] + 0.02, scores
+        assert scores[method] > scores["zero-fill"] + 0.05, scores
 
 
 @pytest.mark.nightly
