@@ -15,7 +15,7 @@ from mmalign.experiments.tuning.objective import validate_point
 from mmalign.experiments.tuning.search import Search
 from mmalign.experiments.tuning.study import SharedStudy
 from mmalign.experiments.tuning.trial import Trial
-from mmalign.training.denoise import TrainingError
+from mmalign.training.losses import TrainingError
 
 POLL_SECONDS = 0.5
 
