@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from mmalign.cli import data, demo, methods, train, use
+from mmalign.cli import data, demo, methods, report, train, use
 from mmalign.errors import MMAlignError
 from mmalign.version import __version__
 
@@ -23,6 +23,7 @@ app.command()(methods.methods)
 app.command()(use.evaluate)
 app.command()(use.predict)
 app.command()(use.explain)
+app.command()(report.report)
 
 
 def _show_version(wanted: bool) -> None:
