@@ -17,10 +17,12 @@ from mmalign.experiments.work import RESULT, TIMING
 from mmalign.training.records import write_json
 
 STEPS = 24
-WORDS = "well i thought this movie was <really> & truly $5 100% _bad_ but | not *that* bad".split()
+WORDS = ("well", "i", "thought", "this", "movie", "was", "<really>", "&", "truly", "$5", "100%")
+WORDS += ("_bad_", "but", "|", "not", "*that*", "bad")
 BASES = {"lb": 0.62, "lb-complete": 0.5, "zero-fill": 0.63, "mfm": 0.6, "ub": 0.74}
 BASES |= {"dynamic-window": 0.68, "random-plan": 0.57}
 MOSI = {"train": 1284, "valid": 229, "test": 686}
+EXERCISES = Classification(("PEN", "ABD", "ROW"))
 Score = Callable[[Entry, str], float]
 
 
@@ -28,7 +30,7 @@ Score = Callable[[Entry, str], float]
 class Making:
     """What grid to make."""
 
-    task: Task = Classification(("PEN", "ABD", "ROW"))
+    task: Task = EXERCISES
     pairs: Sequence[tuple[str, str]] = (("accelerometer", "gyroscope"),)
     survivals: Sequence[float] = (0.1, 0.5)
     seeds: Sequence[int] = (0, 1, 2, 3, 4)

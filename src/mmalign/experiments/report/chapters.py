@@ -18,15 +18,16 @@ from mmalign.experiments.report.findings import find_all, findings_table, senten
 from mmalign.experiments.report.main_tables import (
     difference_table,
     main_table,
+    marks_legend,
     metrics_table,
     table_name,
 )
-from mmalign.experiments.report.measures import measures_of
+from mmalign.experiments.report.measures import measures_of, percent
 from mmalign.experiments.report.pictures.case import case_picture
 from mmalign.experiments.report.pictures.curve import curve_picture
 from mmalign.experiments.report.pictures.plans import plans_picture
 from mmalign.experiments.report.pictures.speed import speed_picture, speed_table
-from mmalign.experiments.report.published import published_table
+from mmalign.experiments.report.published import NOTES, published_table
 from mmalign.experiments.report.runs import Condition, Runs
 from mmalign.experiments.report.setup_tables import (
     change_table,
@@ -92,7 +93,7 @@ def main(runs: Runs) -> list[Block]:
                 ],
             )
         )
-    return [_marks_note(runs), *blocks] if blocks else []
+    return [marks_legend(runs), *blocks] if blocks else []
 
 
 def differences(runs: Runs) -> list[Block]:
@@ -151,15 +152,25 @@ def plans(runs: Runs) -> list[Block]:
         plans_picture(run, f"plans-{number}-{slug(run.entry.system)}")
         for number, run in enumerate(runs.of("alignment"), 1)
     ]
-    return [Gallery(found)] if found else []
+    told = (
+        "Mean mass over test clips. The solver sees both modalities, the fitter the visible one "
+        "alone. The line marks the window: beyond it there is exactly no mass."
+    )
+    return [told, Gallery(found)] if found else []
 
 
 def case(runs: Runs) -> list[Block]:
     """Single clips."""
-    return [
-        Gallery([case_picture(run, f"case-{number}-{slug(run.entry.system)}")])
+    found = [
+        case_picture(run, f"case-{number}-{slug(run.entry.system)}")
         for number, run in enumerate(runs.of("case"), 1)
     ]
+    told = (
+        "A line joins a step above to the step below that its mass goes to; the stronger the line, "
+        "the more mass, on one scale for both plans. The solver sees both modalities, the fitter "
+        "the visible one alone."
+    )
+    return [told, Gallery(found)] if found else []
 
 
 def speed(runs: Runs) -> list[Block]:
@@ -178,7 +189,8 @@ def published(runs: Runs) -> list[Block]:
         published_table(runs, condition, table_name("published", condition, number))
         for number, condition, _ in _numbered(runs, "main")
     ]
-    return [table for table in tables if table is not None]
+    found = [table for table in tables if table is not None]
+    return [*NOTES, *found] if found else []
 
 
 def setup(runs: Runs) -> list[Block]:
@@ -248,7 +260,11 @@ def _curves(runs: Runs, suite: str) -> list[Block]:
         ]
     if not tables:
         return []
-    return [Gallery(pictures), Details("The same as numbers", tables)]
+    told = (
+        "MM-Align as printed, one setting changed. Lines are means over seeds, bands their 95 % "
+        "intervals (t); where a single seed is finished there is no band."
+    )
+    return [told, Gallery(pictures), Details("The same as numbers", tables)]
 
 
 def _facts(runs: Runs, pairs: int) -> list[str]:
@@ -259,7 +275,7 @@ def _facts(runs: Runs, pairs: int) -> list[str]:
     clips = " / ".join(f"{count}" for count in grid.data["clips"].values())
     return [
         _count(pairs, "pair"),
-        f"survival {', '.join(f'{s:.0%}' for s in survivals)}",
+        f"survival {', '.join(map(percent, survivals))}",
         _count(len(seeds), "seed"),
         f"{clips} clips ({', '.join(grid.data['clips'])})",
         f"{done} of {len(grid.jobs)} runs finished",
@@ -287,18 +303,6 @@ def _test_note(runs: Runs) -> str:
         f"“Clearly” means that the 95 % interval of the paired difference over {seeds} seeds "
         "leaves out 0, which is the paired t-test at p < 0.05. There is no correction for the "
         "number of comparisons: of twenty between equals, one is marked by chance."
-    )
-
-
-def _marks_note(runs: Runs) -> str:
-    measure = measures_of(runs.grid.data["task"])[0]
-    return (
-        f"Mean ± sample standard deviation over {_count(len(runs.seeds('main')), 'seed')}. In bold "
-        "the best but for UB. ▲ clearly better and ▼ clearly worse than zero-fill, † clearly "
-        "better and ‡ clearly worse than LB (paired t-test over seeds, p < 0.05). Gap recovered: "
-        f"the share of the way from LB to UB in {measure.title}; in brackets where UB is not "
-        "clearly better than LB, as there is no gap then. “constant” always says the training "
-        "majority or mean."
     )
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from mmalign.experiments.report.comparison import FEWEST_SEEDS, difference, verdict
 from mmalign.experiments.report.main_tables import is_imputer
-from mmalign.experiments.report.measures import Measure, measures_of
+from mmalign.experiments.report.measures import Measure, measures_of, percent
 from mmalign.experiments.report.runs import Condition, Runs
 from mmalign.experiments.report.table import Cell, Column, Row, Table
 from mmalign.experiments.suites import FLOOR, LOWER, UPPER
@@ -36,14 +36,19 @@ class Finding:
     tested: int
 
     @property
+    def above_both(self) -> tuple[str, ...]:
+        """Systems clearly better than zero-fill and than LB."""
+        return tuple(system for system in self.above_floor if system in self.above_lower)
+
+    @property
     def earning(self) -> tuple[str, ...]:
-        """Imputers that earn their keep: clearly better than zero-fill and than LB."""
-        return tuple(s for s in self.above_floor if s in self.above_lower and is_imputer(s))
+        """Imputers that earn their keep."""
+        return tuple(filter(is_imputer, self.above_both))
 
     @property
     def costing(self) -> tuple[str, ...]:
         """Imputers that do harm: clearly worse than zero-fill or than LB."""
-        return tuple(s for s in dict.fromkeys(self.below_floor + self.below_lower) if is_imputer(s))
+        return tuple(filter(is_imputer, dict.fromkeys(self.below_floor + self.below_lower)))
 
 
 def find(runs: Runs, condition: Condition, setting: str) -> Finding:
@@ -87,35 +92,27 @@ def find_all(runs: Runs) -> list[Finding]:
 
 def findings_table(findings: list[Finding]) -> Table:
     """One line for each condition and setting."""
-    headings = (
-        "Above zero-fill",
-        "Below zero-fill",
-        "Above LB",
-        "Below LB",
-        "UB above LB?",
-        "Does an imputer earn its keep?",
-    )
     rows = [
         Row(
-            f"{found.condition.title}, setting {found.setting}",
+            f"{found.condition.pair}, {percent(found.condition.survival)}, {found.setting}",
             [
-                *(
-                    Cell(", ".join(names) or "none", is_faint=not names)
-                    for names in (
-                        found.above_floor,
-                        found.below_floor,
-                        found.above_lower,
-                        found.below_lower,
-                    )
-                ),
-                Cell({True: "yes", False: "not clearly", None: "not testable"}[found.headroom]),
                 Cell(_answer(found), is_best=bool(found.earning)),
+                _names(found.above_both),
+                _names(tuple(dict.fromkeys(found.below_floor + found.below_lower))),
+                Cell({True: "yes", False: "not clearly", None: "not testable"}[found.headroom]),
             ],
         )
         for found in findings
     ]
+    headings = (
+        "Does an imputer earn its keep?",
+        "Clearly above zero-fill and LB",
+        "Clearly below zero-fill or LB",
+        "UB clearly above LB?",
+    )
     columns = [Column(heading, is_prose=True) for heading in headings]
-    return Table("at-a-glance", "Clear differences in the main metric", "Where", columns, rows)
+    title = "Clear differences in the main metric"
+    return Table("at-a-glance", title, "Pair, survival, setting", columns, rows)
 
 
 def sentences(runs: Runs, findings: list[Finding]) -> list[str]:
@@ -171,7 +168,12 @@ def _with(signs: dict[str, int | None], wanted: int) -> tuple[str, ...]:
 def _answer(found: Finding) -> str:
     if not found.tested:
         return "not testable yet"
-    return f"yes: {', '.join(found.earning)}" if found.earning else "no"
+    return "yes" if found.earning else "no"
+
+
+def _names(systems: tuple[str, ...]) -> Cell:
+    """Names have commas, so semicolons stand between them."""
+    return Cell("; ".join(systems) or "none", is_faint=not systems)
 
 
 def _tally(lists: list[tuple[str, ...]]) -> str:
@@ -181,4 +183,4 @@ def _tally(lists: list[tuple[str, ...]]) -> str:
         for name in names:
             counts[name] = counts.get(name, 0) + 1
     ranked = sorted(counts.items(), key=lambda item: -item[1])
-    return ", ".join(f"{name} ({count} of {len(lists)})" for name, count in ranked)
+    return "; ".join(f"{name} ({count} of {len(lists)})" for name, count in ranked)

@@ -49,11 +49,25 @@ def main_table(runs: Runs, condition: Condition, name: str) -> Table:
         for measure in measures:
             columns.append(Column(measure.heading, f"Setting {setting}"))
             series.append(score_column(runs, "main", condition, setting, measure))
-        columns.append(Column("Gap recovered", f"Setting {setting}"))
+        columns.append(Column("Gap", f"Setting {setting}"))
         series.append(_gap_column(runs, condition, setting, measures[0]))
     title = f"{condition.title}: mean ± sd over seeds"
     rows = system_rows([CONSTANT, *runs.systems("main", condition)], series)
-    return Table(name, title, "System", columns, rows)
+    return Table(name, title, "System", columns, rows, legend=marks_legend(runs))
+
+
+def marks_legend(runs: Runs) -> str:
+    """How to read the marks of the main tables."""
+    measure = measures_of(runs.grid.data["task"])[0]
+    seeds = len(runs.seeds("main"))
+    return (
+        f"Mean ± sample standard deviation over {seeds} {'seed' if seeds == 1 else 'seeds'}. In "
+        "bold the best but for UB. ▲ clearly better and ▼ clearly worse than zero-fill, † clearly "
+        "better and ‡ clearly worse than LB (paired t-test over seeds, p < 0.05). Gap: the share "
+        f"of the way from LB to UB that is recovered in {measure.title}; in brackets where UB is "
+        "not clearly better than LB, as there is no gap then. “constant” always says the training "
+        "majority or mean."
+    )
 
 
 def metrics_table(runs: Runs, condition: Condition, setting: str, name: str) -> Table:

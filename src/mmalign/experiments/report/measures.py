@@ -60,6 +60,15 @@ IN_MAIN_TABLE = 2
 """So many metrics stand in the main tables; the first decides."""
 
 
+def percent(share: float) -> str:
+    """A share as people write it.
+
+    >>> percent(0.1), percent(0.125)
+    ('10 %', '12.5 %')
+    """
+    return f"{100 * share:.4g} %"
+
+
 def measures_of(task: Mapping[str, Any]) -> tuple[Measure, ...]:
     """The task's metrics, the paper's first."""
     return CLASSIFICATION if task.get("kind") == "classification" else REGRESSION

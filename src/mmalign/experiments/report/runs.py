@@ -8,6 +8,7 @@ from typing import Any
 from mmalign.errors import MMAlignError
 from mmalign.experiments.grid import Grid
 from mmalign.experiments.job import Entry
+from mmalign.experiments.report.measures import percent
 from mmalign.experiments.suites import SYSTEMS
 from mmalign.experiments.work import RESULT
 from mmalign.training.settings import SETTINGS
@@ -41,7 +42,7 @@ class Condition:
     @property
     def title(self) -> str:
         """Pair and survival rate."""
-        return f"{self.pair}, survival {self.survival:.0%}"
+        return f"{self.pair}, survival {percent(self.survival)}"
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,7 @@ class Table:
         columns: The other columns.
         rows: The lines, each with a cell for every column.
         notes: What one must know to read it.
+        legend: What one must know who sees it without the page; LaTeX sets it in the caption.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Table:
     columns: Sequence[Column]
     rows: Sequence[Row]
     notes: Sequence[str] = ()
+    legend: str = ""
 
     @property
     def groups(self) -> list[tuple[str, int]]:

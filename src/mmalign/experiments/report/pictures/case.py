@@ -10,6 +10,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
+from mmalign.experiments.report.modalities import modality_of
 from mmalign.experiments.report.pictures.canvas import Picture, Theme, make_picture
 from mmalign.experiments.report.runs import Run
 from mmalign.experiments.report.table import on_one_line
@@ -31,19 +32,24 @@ def case_picture(run: Run, name: str) -> Picture:
     width = float(np.clip(max(steps) / STEPS_AN_INCH, NARROWEST, WIDEST))
     top, bottom = (positions(result, count) for count in steps)
     words = result["words"]
-    labels = [words if words is not None and len(words) == count else None for count in steps]
+    fits = [words is not None and len(words) == count for count in steps]
+    # Words of one length with both belong to the text, where a modality is called so.
+    below = fits[1] and (not fits[0] or modality_of(job.victim) == "text")
+    labels = [None, words] if below else [words if fits[0] else None, None]
+    most = max((mass for who in ("solver", "fitter") for *_, mass in result[who]), default=1.0)
 
     def draw(figure: Figure, theme: Theme) -> None:
         panels = figure.subplots(2, 1, sharex=True)
         for axes, who in zip(panels, ("solver", "fitter"), strict=True):
-            _draw_lines(axes, result[who], (top, bottom), theme)
+            _draw_lines(axes, result[who], (top, bottom), most, theme)
             _draw_steps(axes, top, 1.0, labels[0], width, theme)
-            _draw_steps(axes, bottom, 0.0, None if labels[0] else labels[1], width, theme)
+            _draw_steps(axes, bottom, 0.0, labels[1], width, theme)
+            axes.set_ylim(-0.75 if labels[1] else -0.12, 1.75 if labels[0] else 1.12)
             axes.set_yticks([0, 1], [job.victim, job.visible])
             axes.set_title(who)
             axes.spines[["left", "bottom"]].set_visible(False)
             axes.tick_params(axis="y", length=0)
-            axes.tick_params(axis="x", labelbottom=True)
+            axes.tick_params(axis="x", bottom=who == "fitter", labelbottom=who == "fitter")
         panels[-1].set_xlabel(_axis(result))
 
     title = f"{run.condition.pair}, {run.entry.system}: clip {result['clip']}"
@@ -52,9 +58,8 @@ def case_picture(run: Run, name: str) -> Picture:
     return make_picture(
         name,
         draw,
-        inches=(width, 6.0 if any(labels) else 4.6),
-        caption=f"{title}. The darker a line, the more mass goes from the step above to the one "
-        f"below; the solver sees both modalities, the fitter {job.visible} alone.{cut}",
+        inches=(width, 5.4 if any(labels) else 4.4),
+        caption=f"{title}.{cut}",
         alt=_described(title, result),
     )
 
@@ -101,15 +106,16 @@ def _axis(result: Mapping[str, Any]) -> str:
 
 
 def _draw_lines(
-    axes: Axes, lines: Sequence[Sequence[float]], rows: tuple[Positions, Positions], theme: Theme
+    axes: Axes,
+    lines: Sequence[Sequence[float]],
+    rows: tuple[Positions, Positions],
+    most: float,
+    theme: Theme,
 ) -> None:
+    """Lines whose strength is their share of the most mass that any has."""
     heaviest = sorted(lines, key=lambda line: -line[2])[:MOST_LINES]
-    if not heaviest:
-        return
-    most = heaviest[0][2]
     segments = [[(rows[0][int(i)], 0.95), (rows[1][int(j)], 0.05)] for i, j, _ in heaviest]
-    # Squared, as a plan is mostly faint: what matters should stand out.
-    colours = [to_rgba(theme.method, 0.04 + 0.9 * (mass / most) ** 2) for *_, mass in heaviest]
+    colours = [to_rgba(theme.method, 0.02 + 0.93 * mass / most) for *_, mass in heaviest]
     axes.add_collection(LineCollection(segments, colors=colours, linewidths=1.2))
 
 
@@ -123,7 +129,6 @@ def _draw_steps(
 ) -> None:
     axes.plot(places, np.full(len(places), height), "o", color=theme.ink, markersize=2.5)
     away = 1 if height else -1
-    axes.set_ylim(-0.75, 1.75)
     if words is None:
         return
     gap = (places.max() - places.min()) / (width - 1.2) * 0.17

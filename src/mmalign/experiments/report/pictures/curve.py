@@ -36,13 +36,10 @@ def curve_picture(suite: str, curve: Curve, name: str) -> Picture:
         axes.set_ylabel(measure.heading)
         axes.grid(axis="y", linewidth=0.8)
         axes.set_axisbelow(True)
-        axes.set_title(f"Setting {curve.setting}")
+        axes.set_title(title)
         figure.legend(loc="outside lower center", ncols=4, handlelength=1.6, columnspacing=1.2)
 
-    caption = (
-        f"{title}. Lines are means over seeds, bands their 95 % intervals (t); "
-        "there is no band where a single seed is finished."
-    )
+    caption = f"{suite.capitalize()}: {title}."
     return make_picture(
         name, draw, inches=(4.7, 3.3), caption=caption, alt=_described(suite, curve)
     )

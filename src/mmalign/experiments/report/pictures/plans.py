@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from mmalign.experiments.report.pictures.canvas import Picture, Theme, make_picture
 from mmalign.experiments.report.runs import Run
@@ -34,20 +35,18 @@ def plans_picture(run: Run, name: str) -> Picture:
             axes.set_title(who)
             axes.set_xlabel(f"{job.victim} step")
             axes.tick_params(length=2)
+            axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+            axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
         panels[0].set_ylabel(f"{job.visible} step")
         bar = figure.colorbar(image, ax=list(panels), label="mean mass", shrink=0.8)
         bar.outline.set_visible(False)
 
-    caption = (
-        f"{title}: mean plan over {result['clips']} test clips, window {result['window']}. The "
-        "solver sees both modalities, the fitter the visible one alone; the line marks where mass "
-        "ends, beyond it there is exactly none."
-    )
+    caption = f"{title}: mean of {result['clips']} clips, window {result['window']}."
     alt = (
         f"Two heat maps of mean transport mass for {title}. {_heaviest(plans['solver'])} "
         f"Rows are steps of {job.visible}, columns steps of {job.victim}."
     )
-    return make_picture(name, draw, inches=(7.4, 3.5), caption=caption, alt=alt)
+    return make_picture(name, draw, inches=(4.9, 2.7), caption=caption, alt=alt)
 
 
 def _plan(result: Mapping[str, Any], who: str) -> Plan:
@@ -69,7 +68,7 @@ def _draw_edge(axes: Axes, plan: Plan, theme: Theme) -> None:
         [columns[-1] + 0.5 for columns in filled],
     ):
         axes.stairs(
-            side, edges, orientation="horizontal", baseline=None, color=theme.ink, linewidth=0.9
+            side, edges, orientation="horizontal", baseline=None, color=theme.floor, linewidth=1.1
         )
 
 

@@ -5,6 +5,9 @@ from collections.abc import Sequence
 
 from mmalign.experiments.report.table import MARKS, Cell, Column, Row, Table, on_one_line
 
+DENSE = 5
+"""A table with more columns is set smaller."""
+
 
 def escape(text: str) -> str:
     """Text that is shown as it is, in elements and in attributes."""
@@ -13,10 +16,11 @@ def escape(text: str) -> str:
 
 def table_html(table: Table) -> str:
     """The table in a box of its own that scrolls sideways, with its notes below."""
+    kind = "table dense" if len(table.columns) > DENSE else "table"
     body = "\n".join(_line(row, table.columns) for row in table.rows)
     notes = "".join(f"<p class=note>{escape(note)}</p>" for note in table.notes)
     return (
-        f'<figure class=table id="{escape(table.name)}">'
+        f'<figure class="{kind}" id="{escape(table.name)}">'
         f"<figcaption>{escape(table.title)}</figcaption>\n"
         f'<div class=scroll role=region tabindex=0 aria-label="{escape(table.title)}">'
         f"<table><thead>{_head(table)}</thead>\n<tbody>\n{body}\n</tbody></table></div>"

@@ -27,6 +27,9 @@ CHARACTERS = {
     "−": r"$-$",
     "–": r"\textendash{}",
     "…": r"\textellipsis{}",
+    "“": "``",
+    "”": "''",
+    "×": r"$\times$",
     "·": r"$\cdot$",
     "≥": r"$\geq$",
     "≤": r"$\leq$",
@@ -45,7 +48,9 @@ def escape(text: str) -> str:
 def table_latex(table: Table) -> str:
     """A whole `table` environment; its label is the table's name."""
     layout = "l" + "".join("l" if column.is_prose else "r" for column in table.columns)
-    caption = " ".join(escape(text) for text in (f"{table.title}.", *table.notes))
+    caption = " ".join(
+        escape(text) for text in (f"{table.title}.", *table.notes, table.legend) if text
+    )
     lines = [
         r"% Needs \usepackage{booktabs,textcomp}.",
         r"\begin{table}",
