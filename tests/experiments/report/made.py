@@ -1,5 +1,6 @@
 """Grids whose results are made up, not trained: a report's numbers can be known beforehand."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +15,6 @@ from mmalign.experiments.grid import Grid, Source, extend_grid
 from mmalign.experiments.job import Entry, Job
 from mmalign.experiments.suites import SUITES, Scope, list_entries
 from mmalign.experiments.work import RESULT, TIMING
-from mmalign.training.records import write_json
 
 STEPS = 24
 WORDS = ("well", "i", "thought", "this", "movie", "was", "<really>", "&", "truly", "$5", "100%")
@@ -61,10 +61,11 @@ def made_dataset(making: Making) -> Dataset:
 def default_score(entry: Entry, setting: str) -> float:
     """A share near the method's base, better in setting B, the same noise for each seed."""
     config = entry.job.config
-    words = [config.method, str(config.window), str(config.epsilon), entry.system, setting]
-    own = np.random.default_rng([*"".join(words).encode()]).normal(0, 0.008)
+    # Of the job alone: entries that share a job share its result.
+    name = f"{replace(config, seed=0)} {setting}".encode()
+    own = np.random.default_rng([*name]).normal(0, 0.008)
     seed = np.random.default_rng(config.seed).normal(0, 0.02)
-    noise = np.random.default_rng([config.seed, *entry.system.encode()]).normal(0, 0.006)
+    noise = np.random.default_rng([config.seed, *name]).normal(0, 0.006)
     gain = 0.04 if setting == "B" and config.method != "lb" else 0.0
     rarity = -0.03 if entry.job.survival < 0.5 else 0.0
     return float(BASES.get(config.method, 0.64) + own + seed + noise + gain + rarity)
@@ -118,8 +119,9 @@ def make_grid(
         if is_done(placed.entry):
             run = grid.run_folder(placed.address)
             run.mkdir(parents=True, exist_ok=True)
-            write_json(run / TIMING, {"seconds": 12.5 + placed.entry.job.config.seed})
-            write_json(run / RESULT, made_result(placed.entry, making, score))
+            seconds = {"seconds": 12.5 + placed.entry.job.config.seed}
+            (run / TIMING).write_text(json.dumps(seconds))
+            (run / RESULT).write_text(json.dumps(made_result(placed.entry, making, score)))
     return grid
 
 

@@ -99,7 +99,19 @@ def main(runs: Runs) -> list[Block]:
 def differences(runs: Runs) -> list[Block]:
     """Every system against zero-fill and LB."""
     tables = [
-        difference_table(runs, condition, table_name("differences", condition, number))
+        Details(
+            condition.title,
+            [
+                difference_table(
+                    runs,
+                    condition,
+                    setting,
+                    table_name(f"differences-{setting.lower()}", condition, number),
+                )
+                for setting in SETTINGS
+            ],
+            is_open=number == 1,
+        )
         for number, condition, _ in _numbered(runs, "main")
     ]
     if not tables:
@@ -108,7 +120,7 @@ def differences(runs: Runs) -> list[Block]:
     good = "above" if measure.is_higher_better else "below"
     told = (
         f"System minus reference in {measure.title}, over the seeds that both have; {good} 0 is "
-        "better. In bold: the interval leaves out 0."
+        "better. In bold: the interval leaves out 0; ▲▼ and †‡ as above."
     )
     return [told, *tables]
 

@@ -27,6 +27,7 @@ class Details:
 
     summary: str
     blocks: "Sequence[Block]"
+    is_open: bool = False
 
 
 @dataclass(frozen=True)

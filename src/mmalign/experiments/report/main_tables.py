@@ -18,8 +18,8 @@ from mmalign.training.methods import METHODS
 from mmalign.training.settings import SETTINGS
 
 CONSTANT = "constant"
-REFERENCES = (FLOOR, LOWER)
-"""Who the others are tested against."""
+REFERENCES = {FLOOR: ("▲", "▼"), LOWER: ("†", "‡")}
+"""Who the others are tested against, and the marks of clearly better and clearly worse."""
 
 KINDS = {title: METHODS[settings["method"]].source for title, settings in SYSTEMS.values()}
 
@@ -81,17 +81,16 @@ def metrics_table(runs: Runs, condition: Condition, setting: str, name: str) -> 
     )
 
 
-def difference_table(runs: Runs, condition: Condition, name: str) -> Table:
+def difference_table(runs: Runs, condition: Condition, setting: str, name: str) -> Table:
     """System minus reference over paired seeds, in the first metric."""
     measure = measures_of(runs.grid.data["task"])[0]
     columns, series = [], []
-    for setting in SETTINGS:
-        for reference in REFERENCES:
-            group = f"Setting {setting}, against {reference}"
-            columns += [Column("Difference [95 % interval]", group), Column("p", group)]
-            series += _difference_columns(runs, condition, setting, reference, measure)
+    for reference in REFERENCES:
+        group = f"Against {reference}"
+        columns += [Column("Difference [95 % interval]", group), Column("p", group)]
+        series += _difference_columns(runs, condition, setting, reference, measure)
     rows = system_rows(runs.systems("main", condition), series)
-    title = f"{condition.title}: {measure.title}, paired differences"
+    title = f"{condition.title}, setting {setting}: paired differences in {measure.title}"
     return Table(name, title, "System", columns, rows)
 
 
@@ -132,21 +131,29 @@ def score_cell(
 
 def marks(scores: Seeds, all_scores: Mapping[str, Seeds], system: str, measure: Measure) -> str:
     """▲▼ against zero-fill, †‡ against LB, where the paired interval leaves out 0."""
-    found = ""
-    for reference, better, worse in ((FLOOR, "▲", "▼"), (LOWER, "†", "‡")):
-        if system != reference and reference in all_scores:
-            sign = verdict(difference(scores, all_scores[reference]), measure)
-            found += {1: better, 0: "", -1: worse}[sign]
-    return found
+    return "".join(
+        mark(difference(scores, all_scores[reference]), reference, measure)
+        for reference in REFERENCES
+        if system != reference and reference in all_scores
+    )
 
 
-def difference_cells(found: PairedDifference | None, measure: Measure) -> tuple[Cell, Cell]:
+def mark(found: PairedDifference | None, reference: str, measure: Measure) -> str:
+    """The sign of a clear difference from a reference."""
+    better, worse = REFERENCES.get(reference, ("", ""))
+    return {1: better, 0: "", -1: worse}[verdict(found, measure)]
+
+
+def difference_cells(
+    found: PairedDifference | None, measure: Measure, reference: str = ""
+) -> tuple[Cell, Cell]:
     """Mean [interval], and p."""
     if found is None:
         return ABSENT, ABSENT
     mean, low, high = map(measure.show_change, (found.mean, found.low, found.high))
     text = f"{mean} [{low}, {high}]"
-    return Cell(text, is_best=found.is_clear), Cell(show_p(found.p_value))
+    marks = mark(found, reference, measure)
+    return Cell(text, marks, is_best=found.is_clear), Cell(show_p(found.p_value))
 
 
 def show_p(p_value: float) -> str:
@@ -197,6 +204,6 @@ def _difference_columns(
         if system != reference:
             scores = runs.scores("main", condition, system, setting, measure.key)
             differences[system], p_values[system] = difference_cells(
-                difference(scores, base), measure
+                difference(scores, base), measure, reference
             )
     return [differences, p_values]

@@ -90,8 +90,11 @@ def _block(block: Block) -> str:
             return f"<div class=gallery>{''.join(map(_picture, pictures))}</div>"
         case Code(text):
             return f"<pre tabindex=0><code>{escape(text)}</code></pre>"
-        case Details(summary, inner):
-            return f"<details><summary>{escape(summary)}</summary>\n{_blocks(inner)}</details>"
+        case Details(summary, inner, is_open):
+            state = " open" if is_open else ""
+            return (
+                f"<details{state}><summary>{escape(summary)}</summary>\n{_blocks(inner)}</details>"
+            )
         case Heading(text):
             return f"<h3>{escape(text)}</h3>"
 

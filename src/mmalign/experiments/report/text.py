@@ -15,7 +15,7 @@ def page_markdown(document: Document) -> str:
         parts.append(f"> {escape(document.warning)}")
     for section in document.sections:
         parts += [f"## {escape(section.title)}", *_blocks(section.blocks)]
-    return "\n\n".join(part.strip() for part in parts) + "\n"
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 
 def _blocks(blocks: Sequence[Block]) -> list[str]:
@@ -36,7 +36,7 @@ def _block(block: Block) -> list[str]:
         case Code(text):
             # Indented, as no fence is safe from what a name may hold.
             return [f"    {on_one_line(text)}"]
-        case Details(_, inner):
+        case Details(_, inner, _):
             return _blocks(inner)
         case Heading(text):
             return [f"### {escape(text)}"]

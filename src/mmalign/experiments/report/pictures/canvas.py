@@ -1,14 +1,17 @@
 """From a drawing function to a picture: the same figure on a light and on a dark page."""
 
 import io
+import re
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+
+from mmalign.experiments.report.table import on_one_line
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ DARK = Theme(
     uniform="#57cba6",
 )
 
+LONGEST_LABEL = 24
 Draw = Callable[[Figure, Theme], None]
 
 
@@ -89,8 +93,14 @@ def make_picture(
     name: str, draw: Draw, *, inches: tuple[float, float], caption: str, alt: str
 ) -> Picture:
     """Draw a figure for both pages."""
-    light, dark = (_svg(draw, theme, inches) for theme in (LIGHT, DARK))
-    return Picture(name, caption, alt, light, dark, inches)
+    light = _svg(draw, LIGHT, inches)
+    return Picture(name, caption, alt, light, _darkened(light), inches)
+
+
+def short(text: str) -> str:
+    """A label that leaves room for the picture."""
+    line = on_one_line(text)
+    return line if len(line) <= LONGEST_LABEL else line[: LONGEST_LABEL - 1] + "…"
 
 
 def _svg(draw: Draw, theme: Theme, inches: tuple[float, float]) -> bytes:
@@ -104,6 +114,15 @@ def _svg(draw: Draw, theme: Theme, inches: tuple[float, float]) -> bytes:
         draw(figure, theme)
         figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
     return stream.getvalue()
+
+
+def _darkened(svg: bytes) -> bytes:
+    """The same picture in the colours of a dark page; drawing it again would take twice as long."""
+    colours = {
+        getattr(LIGHT, field.name).encode(): getattr(DARK, field.name).encode()
+        for field in fields(Theme)
+    }
+    return re.sub(b"|".join(colours), lambda found: colours[found[0]], svg)
 
 
 def _style(theme: Theme) -> dict[Any, Any]:

@@ -11,14 +11,13 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 from mmalign.experiments.report.modalities import modality_of
-from mmalign.experiments.report.pictures.canvas import Picture, Theme, make_picture
+from mmalign.experiments.report.pictures.canvas import Picture, Theme, make_picture, short
 from mmalign.experiments.report.runs import Run
 from mmalign.experiments.report.table import on_one_line
 
 MOST_LINES = 1500
 """More cannot be told apart, and would make the page heavy."""
 
-LONGEST_WORD = 18
 STEPS_AN_INCH = 3.2
 NARROWEST, WIDEST = 7.4, 16.0
 
@@ -45,7 +44,7 @@ def case_picture(run: Run, name: str) -> Picture:
             _draw_steps(axes, top, 1.0, labels[0], width, theme)
             _draw_steps(axes, bottom, 0.0, labels[1], width, theme)
             axes.set_ylim(-0.75 if labels[1] else -0.12, 1.75 if labels[0] else 1.12)
-            axes.set_yticks([0, 1], [job.victim, job.visible])
+            axes.set_yticks([0, 1], [short(job.victim), short(job.visible)])
             axes.set_title(who)
             axes.spines[["left", "bottom"]].set_visible(False)
             axes.tick_params(axis="y", length=0)
@@ -133,14 +132,12 @@ def _draw_steps(
         return
     gap = (places.max() - places.min()) / (width - 1.2) * 0.17
     for word, place, label in zip(words, places, spaced(places, gap), strict=True):
-        text = on_one_line(word)
-        text = text if len(text) <= LONGEST_WORD else text[: LONGEST_WORD - 1] + "…"
         edge = height + 0.16 * away
         axes.plot([place, label], [height + 0.03 * away, edge], color=theme.muted, linewidth=0.5)
         axes.text(
             label,
             edge + 0.02 * away,
-            text,
+            short(word),
             rotation=60,
             rotation_mode="anchor",
             fontsize=8,

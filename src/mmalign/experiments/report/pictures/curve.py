@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from mmalign.experiments.report.curves import UNIFORM, Curve, Level
-from mmalign.experiments.report.measures import Measure
-from mmalign.experiments.report.pictures.canvas import Picture, Theme, make_picture
+from mmalign.experiments.report.measures import Measure, percent
+from mmalign.experiments.report.pictures.canvas import Picture, Theme, make_picture, short
 from mmalign.experiments.suites import FLOOR, LOWER
 
 AXES: Mapping[str, tuple[str, int]] = {"window": ("window (radius, steps)", 2)} | {
@@ -36,7 +36,10 @@ def curve_picture(suite: str, curve: Curve, name: str) -> Picture:
         axes.set_ylabel(measure.heading)
         axes.grid(axis="y", linewidth=0.8)
         axes.set_axisbelow(True)
-        axes.set_title(title)
+        axes.set_title(
+            f"{short(curve.condition.visible)} → {short(curve.condition.victim)}, "
+            f"{percent(curve.condition.survival)}, setting {curve.setting}"
+        )
         figure.legend(loc="outside lower center", ncols=4, handlelength=1.6, columnspacing=1.2)
 
     caption = f"{suite.capitalize()}: {title}."

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from mmalign.experiments.report.pictures.canvas import Picture, Theme, make_picture
+from mmalign.experiments.report.pictures.canvas import Picture, Theme, make_picture, short
 from mmalign.experiments.report.runs import Run
 
 Plan = Float[np.ndarray, "steps columns"]
@@ -26,18 +26,19 @@ def plans_picture(run: Run, name: str) -> Picture:
     def draw(figure: Figure, theme: Theme) -> None:
         panels = figure.subplots(1, 2, sharey=True)
         brightest = max(float(plan.max(initial=0)) for plan in plans.values()) or 1.0
-        colours = mpl.colormaps["viridis"].with_extremes(bad=theme.void)
+        colours = mpl.colormaps["viridis"].with_extremes(bad=(0, 0, 0, 0))
         for axes, (who, plan) in zip(panels, plans.items(), strict=True):
             image = axes.imshow(
                 np.ma.masked_equal(plan, 0.0), cmap=colours, vmin=0, vmax=brightest, aspect="equal"
             )
             _draw_edge(axes, plan, theme)
+            axes.set_facecolor(theme.void)
             axes.set_title(who)
-            axes.set_xlabel(f"{job.victim} step")
+            axes.set_xlabel(f"{short(job.victim)} step")
             axes.tick_params(length=2)
             axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
             axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
-        panels[0].set_ylabel(f"{job.visible} step")
+        panels[0].set_ylabel(f"{short(job.visible)} step")
         bar = figure.colorbar(image, ax=list(panels), label="mean mass", shrink=0.8)
         bar.outline.set_visible(False)
 

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from mmalign.experiments.report.pictures.canvas import Picture, Theme, make_picture
+from mmalign.experiments.report.pictures.canvas import Picture, Theme, make_picture, short
 from mmalign.experiments.report.runs import Run
 from mmalign.experiments.report.table import ABSENT, Cell, Column, Row, Table
 
@@ -35,7 +35,7 @@ def speed_picture(run: Run, name: str) -> Picture:
             axes.annotate(
                 f"{total:.1f}", (total, row), (4, 0), textcoords="offset points", va="center"
             )
-        axes.set_yticks(list(rows), names)
+        axes.set_yticks(list(rows), [short(name) for name in names])
         axes.invert_yaxis()
         axes.margins(x=0.16)
         axes.set_xlabel("milliseconds of CPU time a batch")

@@ -22,7 +22,7 @@ def table_markdown(table: Table) -> str:
     rule = ["---"] + ["---" if column.is_prose else "---:" for column in table.columns]
     lines = [_join(map(escape, headings)), _join(rule), *map(_line, table.rows)]
     notes = "".join(f"\n\n{escape(note)}" for note in table.notes)
-    return f"**{escape(table.title)}**\n\n" + "\n".join(lines) + notes + "\n"
+    return f"{_bold(table.title)}\n\n" + "\n".join(lines) + notes + "\n"
 
 
 def _line(row: Row) -> str:
@@ -30,10 +30,13 @@ def _line(row: Row) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    text = escape(cell.text)
-    if cell.is_best:
-        text = f"**{text}**"
+    text = _bold(cell.text) if cell.is_best else escape(cell.text)
     return f"{text} {escape(cell.marks)}" if cell.marks else text
+
+
+def _bold(text: str) -> str:
+    """Bold text; nothing at all cannot be bold."""
+    return f"**{escape(text)}**" if on_one_line(text) else ""
 
 
 def _join(cells: Iterable[str]) -> str:
