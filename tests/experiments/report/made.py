@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -62,10 +63,10 @@ def default_score(entry: Entry, setting: str) -> float:
     """A share near the method's base, better in setting B, the same noise for each seed."""
     config = entry.job.config
     # Of the job alone: entries that share a job share its result.
-    name = f"{replace(config, seed=0)} {setting}".encode()
-    own = np.random.default_rng([*name]).normal(0, 0.008)
+    name = crc32(f"{replace(config, seed=0)} {setting}".encode())
+    own = np.random.default_rng(name).normal(0, 0.008)
     seed = np.random.default_rng(config.seed).normal(0, 0.02)
-    noise = np.random.default_rng([config.seed, *name]).normal(0, 0.006)
+    noise = np.random.default_rng([config.seed, name]).normal(0, 0.006)
     gain = 0.04 if setting == "B" and config.method != "lb" else 0.0
     rarity = -0.03 if entry.job.survival < 0.5 else 0.0
     return float(BASES.get(config.method, 0.64) + own + seed + noise + gain + rarity)

@@ -17,12 +17,13 @@ from mmalign.experiments.report.runs import Condition, read_runs
 from mmalign.experiments.suites import SYSTEMS
 from tests.experiments.report.made import Making, default_score, make_grid, metrics, regression
 
+MAIN = Making(suites=("main",), survivals=(0.5,))
 HERE = Condition("accelerometer", "gyroscope", 0.5)
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    return read_runs(make_grid(tmp_path_factory.mktemp("grids") / "g", Making(suites=("main",))))
+    return read_runs(make_grid(tmp_path_factory.mktemp("grids") / "g", MAIN))
 
 
 def scores_of(runs, system: str, setting: str, key: str = "weighted_f1") -> np.ndarray:
@@ -104,7 +105,7 @@ def test_rows_stand_in_the_usual_order_floors_and_bounds_apart(runs):
 
 
 def test_errors_are_better_when_smaller(tmp_path):
-    runs = read_runs(make_grid(tmp_path / "g", regression(suites=("main",))))
+    runs = read_runs(make_grid(tmp_path / "g", regression(suites=("main",), survivals=(0.5,))))
     rows = rows_of(main_table(runs, Condition("text", "vision", 0.5), "t"))
     assert "‡" in rows["LB, complete split only"][0].marks
     assert "†" in rows["UB"][0].marks
@@ -125,7 +126,7 @@ def test_cells_say_how_many_seeds_they_lack_and_absent_ones_are_empty(tmp_path):
         missing = {"copy": 3, "MFM": 1, "UB": 9, "mean-fill": 4}
         return entry.job.config.seed < 5 - missing.get(entry.system, 0)
 
-    grid = make_grid(tmp_path / "g", Making(suites=("main",)), is_done=is_done)
+    grid = make_grid(tmp_path / "g", MAIN, is_done=is_done)
     rows = rows_of(main_table(read_runs(grid), HERE, "t"))
     assert rows["copy"][0].text.endswith("(n=2)")
     assert rows["MFM"][0].text.endswith("(n=4)")
@@ -140,6 +141,6 @@ def test_a_gap_without_clear_bounds_stands_in_brackets(tmp_path):
         noise = np.random.default_rng([entry.job.config.seed, *entry.system.encode()])
         return float(noise.normal(0.6, 0.05))
 
-    grid = make_grid(tmp_path / "g", Making(suites=("main",)), score=score)
+    grid = make_grid(tmp_path / "g", MAIN, score=score)
     rows = rows_of(main_table(read_runs(grid), HERE, "t"))
     assert re.fullmatch(r"\(−?\d+ %\)", rows["MM-Align"][2].text)

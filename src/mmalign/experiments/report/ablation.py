@@ -18,9 +18,9 @@ WHOLE = next(iter(ABLATIONS))
 """The method that parts are taken from."""
 
 EXPLAINED = {
-    "uniform": "Uniform plan",
-    "permuted": "Permuted plan",
-    "oracle": "Solver's plan (oracle)",
+    "uniform": "uniform plan",
+    "permuted": "permuted plan",
+    "oracle": "solver's plan (oracle)",
 }
 
 
@@ -39,7 +39,7 @@ def ablation_table(runs: Runs, condition: Condition, name: str) -> Table:
             differences[system], p_values[system] = difference_cells(
                 difference(scores, whole), main
             )
-    group = f"A, against {WHOLE}: {main.title}"
+    group = f"A, against {WHOLE}"
     columns += [Column("Difference [95 % interval]", group), Column("p", group)]
     rows = system_rows(systems, [*series, differences, p_values])
     title = f"{condition.title}: parts of the method, mean ± sd over seeds"
@@ -57,10 +57,10 @@ def swap_table(runs: Runs, condition: Condition, name: str) -> Table | None:
                 rows.append(row)
     if not rows:
         return None
-    groups = {swap: f"{EXPLAINED.get(swap, swap)}" for swap in SWAPS}
     columns = [Column(measure.heading, "Predicted plan")]
-    for title in groups.values():
-        columns += [Column(measure.heading, title), Column("Predicted − this [95 %]", title)]
+    columns += [
+        Column(EXPLAINED.get(swap, swap), "Predicted minus … [95 % interval]") for swap in SWAPS
+    ]
     return Table(
         name, f"{condition.title}: plans swapped at test time, setting A", "System", columns, rows
     )
@@ -73,7 +73,6 @@ def _swap_row(runs: Runs, suite: str, condition: Condition, system: str) -> Row 
     cells = [score_cell(predicted, measure, planned=planned)]
     for swap in SWAPS:
         swapped = runs.swaps(suite, condition, system, swap, measure.key)
-        cells.append(score_cell(swapped, measure, planned=planned))
         cells.append(difference_cells(difference(predicted, swapped), measure)[0])
     return None if all(cell == ABSENT for cell in cells[1:]) else Row(system, cells)
 

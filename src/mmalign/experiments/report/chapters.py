@@ -136,7 +136,9 @@ def ablation(runs: Runs) -> list[Block]:
         table = swap_table(runs, condition, table_name("swaps", condition, number))
         swaps += [table] if table is not None else []
     if blocks:
-        blocks.insert(0, f"What is lost or won against {WHOLE} when a part is changed.")
+        measure = measures_of(runs.grid.data["task"])[0]
+        told = f"What is lost or won in {measure.title} against {WHOLE} when a part is changed."
+        blocks.insert(0, told)
     if swaps:
         blocks.append(Heading("Are the plans used?"))
         blocks.append(

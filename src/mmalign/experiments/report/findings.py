@@ -148,7 +148,7 @@ def sentences(runs: Runs, findings: list[Finding]) -> list[str]:
     if closed:
         told.append(
             f"In {len(closed)} of {len(tested)} even UB, which always has both modalities, is not "
-            "clearly above LB: there is little to recover there."
+            "clearly above LB: these seeds show no gap that could be recovered."
         )
     return told
 

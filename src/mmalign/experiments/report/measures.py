@@ -35,8 +35,10 @@ class Measure:
 
     def show_change(self, value: float) -> str:
         """A difference, with its sign."""
-        text = "–" if math.isnan(value) else f"{self.scale * value:+.{self.digits}f}"
-        return text.replace("-", "−")
+        if math.isnan(value):
+            return "–"
+        text = f"{self.scale * value:+.{self.digits}f}"
+        return text[1:] if float(text) == 0 else text.replace("-", "−")
 
     def is_better(self, first: float, second: float) -> bool:
         """Whether the first value is the better one."""

@@ -1,6 +1,7 @@
 """From a grid to the files of its report."""
 
 from collections.abc import Iterator
+from dataclasses import astuple
 from pathlib import Path
 
 from mmalign.errors import MMAlignError
@@ -16,15 +17,8 @@ from mmalign.files import write_atomically
 
 PAGE = "report.html"
 HEADINGS = (
-    "suite",
-    "visible",
-    "victim",
-    "survival",
-    "system",
-    "seed",
-    "setting",
-    "metric",
-    "value",
+    *("suite", "visible", "victim", "survival", "system", "seed"),
+    *("setting", "plan", "metric", "value"),
 )
 OWN = ("tables/*.tex", "tables/*.csv", "figures/*.svg")
 """Files in a report's folders that belong to it, and go when a newer report has them no more."""
@@ -67,22 +61,19 @@ def _files(runs: Runs, document: Document) -> Iterator[tuple[str, bytes]]:
 
 
 def score_csv(runs: Runs) -> str:
-    """Every metric of every finished training run, one a line, with every digit."""
-    rows = (
-        (
-            run.entry.suite,
-            run.condition.visible,
-            run.condition.victim,
-            run.condition.survival,
-            run.entry.system,
-            run.seed,
-            setting,
-            metric,
-            "" if value is None else value,
-        )
-        for run in runs.finished
-        if run.entry.job.kind == "train"
-        for setting, scores in sorted(run.result["scores"].items())
-        for metric, value in scores.items()
-    )
+    """Every metric of every finished training run, one a line, with every digit.
+
+    Scores with another plan put in are those of setting A, with the name of the plan.
+    """
+    rows = []
+    for run in runs.finished:
+        if run.entry.job.kind == "train":
+            place = (run.entry.suite, *astuple(run.condition), run.entry.system, run.seed)
+            scored = [(s, "own", scores) for s, scores in sorted(run.result["scores"].items())]
+            scored += [("A", plan, scores) for plan, scores in run.result["swaps"].items()]
+            rows += [
+                (*place, setting, plan, metric, "" if value is None else value)
+                for setting, plan, scores in scored
+                for metric, value in scores.items()
+            ]
     return rows_csv(HEADINGS, rows)

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 
 from mmalign.experiments.report.table import Cell, Row, Table, on_one_line
 
-SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&!:@^])")
+SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&!@^]|:(?=//))")
+"""What Markdown gives a meaning to, and what would make links of addresses."""
 
 
 def escape(text: str) -> str:
