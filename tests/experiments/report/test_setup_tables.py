@@ -47,7 +47,7 @@ def test_masks_count_what_the_protocol_takes_away(runs):
         missing = masks.masks(dataset).missing
         expected += [f"{CLIPS[s] - len(missing[s])} / {len(missing[s])}" for s in CLIPS]
     assert cells == expected
-    assert [*rows_of(mask_table(runs))][0].endswith("seeds 0–2, 7")
+    assert next(iter(rows_of(mask_table(runs)))).endswith("seeds 0–2, 7")
 
 
 def test_the_code_for_masks_is_the_protocol_itself(runs):

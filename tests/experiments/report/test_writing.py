@@ -20,6 +20,7 @@ from tests.experiments.report.made import Making, default_score, job_of, make_gr
 from tests.experiments.report.rendering.test_rendering import HOSTILE, Cells
 
 SMALL = Making(suites=("main",), survivals=(0.5,), seeds=(0, 1, 2))
+NULLS = '{"scores": {"A": null, "B": {}}, "swaps": {}, "floor": {}, "epochs": 1, "parameters": {}}'
 CHAPTERS = "glance main differences ablation window epsilon plans case speed published setup runs"
 
 
@@ -195,7 +196,9 @@ def test_a_grid_without_a_finished_run_is_refused(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"scores": {}}', '{"scores": {"A": {}}}'])
+@pytest.mark.parametrize(
+    "content", ["{", "[]", "{}", '{"scores": {}}', '{"scores": {"A": {}}}', NULLS]
+)
 def test_damaged_results_are_named(tmp_path, content):
     grid = make_grid(tmp_path / "g", SMALL)
     address, _ = job_of(grid, "main", "MFM", 1)

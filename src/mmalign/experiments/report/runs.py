@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from mmalign.errors import MMAlignError
-from mmalign.experiments.grid import Grid
+from mmalign.experiments.grid import GRID, Grid
 from mmalign.experiments.job import Entry
 from mmalign.experiments.report.measures import percent
 from mmalign.experiments.suites import SYSTEMS
@@ -150,6 +150,12 @@ def read_runs(grid: Grid) -> Runs:
     Raises:
         MMAlignError: If a result is damaged, or there is none at all.
     """
+    lacking = [name for name in ("hash", "task", "dims", "clips") if name not in grid.data]
+    if lacking:
+        raise MMAlignError(
+            f"{grid.folder / GRID}: damaged, {', '.join(lacking)} of the data is missing. "
+            "Run the grid again."
+        )
     results: dict[str, tuple[Mapping[str, Any], float]] = {}
     for address, job in grid.jobs.items():
         if grid.is_done(address):
@@ -172,7 +178,13 @@ def read_runs(grid: Grid) -> Runs:
 def _check(result: Mapping[str, Any], kind: str, file: str) -> None:
     lacking = [name for name in ESSENTIAL[kind] if name not in result]
     if not lacking and kind == "train":
-        lacking = [f"setting {setting}" for setting in SETTINGS if setting not in result["scores"]]
+        groups = {name: result[name] for name in ("scores", "swaps", "floor")}
+        lacking = [name for name, group in groups.items() if not isinstance(group, dict)]
+        lacking = lacking or [
+            f"setting {setting}"
+            for setting in SETTINGS
+            if not isinstance(result["scores"].get(setting), dict)
+        ]
     if lacking:
         raise MMAlignError(
             f"{file}: damaged, {', '.join(lacking)} is missing. Delete it and run the grid again."

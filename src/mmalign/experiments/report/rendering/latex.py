@@ -18,6 +18,8 @@ CHARACTERS = {
     "|": r"\textbar{}",
     "`": r"\textasciigrave{}",
     "'": r"\textquotesingle{}",
+    # After a line break, these would be read as its arguments.
+    "*": "{*}",
     "[": "{[}",
     "]": "{]}",
     "±": r"$\pm$",
@@ -40,6 +42,13 @@ CHARACTERS = {
 }
 
 
+NARROW = 4
+"""A table with more columns runs over both columns of a page."""
+
+LONGEST_WORDS = 24
+"""Longer texts are broken into lines."""
+
+
 def escape(text: str) -> str:
     """Text that is set as it is."""
     return "".join(CHARACTERS.get(character, character) for character in on_one_line(text))
@@ -47,15 +56,17 @@ def escape(text: str) -> str:
 
 def table_latex(table: Table) -> str:
     """A whole `table` environment; its label is the table's name."""
-    layout = "l" + "".join("l" if column.is_prose else "r" for column in table.columns)
+    kind = "table*" if len(table.columns) > NARROW else "table"
+    layout = "l" + "".join(_layout(table, index) for index in range(len(table.columns)))
     caption = " ".join(
         escape(text) for text in (f"{table.title}.", *table.notes, table.legend) if text
     )
     lines = [
         r"% Needs \usepackage{booktabs,textcomp}.",
-        r"\begin{table}",
+        rf"\begin{{{kind}}}",
         r"\centering",
-        r"\small",
+        r"\footnotesize",
+        r"\setlength{\tabcolsep}{4pt}",
         rf"\begin{{tabular}}{{{layout}}}",
         r"\toprule",
         *_head(table),
@@ -65,9 +76,19 @@ def table_latex(table: Table) -> str:
         r"\end{tabular}",
         rf"\caption{{{caption}}}",
         rf"\label{{tab:{table.name}}}",
-        r"\end{table}",
+        rf"\end{{{kind}}}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _layout(table: Table, index: int) -> str:
+    """Numbers to the right, words to the left, long texts in lines of their own width."""
+    if not table.columns[index].is_prose:
+        return "r"
+    longest = max((len(row.cells[index].text) for row in table.rows), default=0)
+    if longest <= LONGEST_WORDS:
+        return "l"
+    return rf"p{{{0.8 / (len(table.columns) + 1):.2f}\linewidth}}"
 
 
 def _head(table: Table) -> list[str]:
