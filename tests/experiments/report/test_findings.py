@@ -33,7 +33,7 @@ def test_who_is_clearly_above_and_below(tmp_path):
     assert found.headroom is True
     told = " ".join(sentences(runs, find_all(runs)))
     assert "earns its keep in 2 of 2: dynamic window (2 of 2)" in told
-    assert "5 paired seeds" in told
+    assert "paired over 5 seeds" in told
     row = findings_table(find_all(runs)).rows[0]
     assert row.cells[0].text == "yes"
 

@@ -61,6 +61,7 @@ def test_figures_are_xml_with_words_as_text_and_no_links_out(report):
 def test_an_unfinished_grid_is_reported_with_what_is_missing(report):
     page = (report / "report.html").read_text()
     assert "This grid is not finished" in page
+    assert "paired over up to 3 seeds" in page
     missing = list(csv.reader((report / "tables" / "missing.csv").open()))
     assert ["MFM", "main", "text → vision, survival 10 %", "2", "not run yet"] in missing
     assert any("(n=2)" in cell for row in _rows(report, "main-1") for cell in row)

@@ -314,9 +314,10 @@ def _test_note(runs: Runs) -> str:
     if seeds < FEWEST_SEEDS:
         return f"With {_count(seeds, 'seed')} no test is possible: a paired test needs two or more."
     return (
-        f"“Clearly” means that the 95 % interval of the paired difference over {seeds} seeds "
-        "leaves out 0, which is the paired t-test at p < 0.05. There is no correction for the "
-        "number of comparisons: of twenty between equals, one is marked by chance."
+        "“Clearly” means that the 95 % interval of the difference, paired over "
+        f"{runs.seed_count('main')}, leaves out 0, which is the paired t-test at p < 0.05. There "
+        "is no correction for the number of comparisons: of twenty between equals, one is marked "
+        "by chance."
     )
 
 

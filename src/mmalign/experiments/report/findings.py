@@ -117,7 +117,6 @@ def findings_table(findings: list[Finding]) -> Table:
 
 def sentences(runs: Runs, findings: list[Finding]) -> list[str]:
     """The summary in words; it claims nothing that no test supports."""
-    seeds = len(runs.seeds("main"))
     tested = [found for found in findings if found.tested]
     if not findings:
         return ["The grid has no finished run of the main suite: there is nothing to compare."]
@@ -129,7 +128,7 @@ def sentences(runs: Runs, findings: list[Finding]) -> list[str]:
         ]
     measure = measures_of(runs.grid.data["task"])[0]
     told = [
-        f"Compared by {measure.title} over {seeds} paired seeds, in {len(tested)} "
+        f"Compared by {measure.title}, paired over {runs.seed_count('main')}, in {len(tested)} "
         f"{'cell' if len(tested) == 1 else 'cells'} (pair × survival × setting). An imputer earns "
         "its keep where it is clearly better than zero-fill and than LB, which never sees the "
         "victim."

@@ -59,12 +59,11 @@ def main_table(runs: Runs, condition: Condition, name: str) -> Table:
 def marks_legend(runs: Runs) -> str:
     """How to read the marks of the main tables."""
     measure = measures_of(runs.grid.data["task"])[0]
-    seeds = len(runs.seeds("main"))
     return (
-        f"Mean ± sample standard deviation over {seeds} {'seed' if seeds == 1 else 'seeds'}. In "
-        "bold the best but for UB. ▲ clearly better and ▼ clearly worse than zero-fill, † clearly "
-        "better and ‡ clearly worse than LB (paired t-test over seeds, p < 0.05). Gap: the share "
-        f"of the way from LB to UB that is recovered in {measure.title}; in brackets where UB is "
+        f"Mean ± sample standard deviation over {runs.seed_count('main')}. In bold the best but "
+        "for UB. ▲ clearly better and ▼ clearly worse than zero-fill, † clearly better and ‡ "
+        "clearly worse than LB (paired t-test over seeds, p < 0.05). Gap: the share of the way "
+        f"from LB to UB that is recovered in {measure.title}; in brackets where UB is "
         "not clearly better than LB, as there is no gap then. “constant” always says the training "
         "majority or mean."
     )

@@ -99,6 +99,14 @@ class Runs:
         placed = (p for p in self.grid.placed if p.entry.suite == suite)
         return sorted({p.entry.job.config.seed for p in placed})
 
+    def seed_count(self, suite: str) -> str:
+        """How many seeds the suite's numbers are over, in words."""
+        count = len(self.seeds(suite))
+        noun = "seed" if count == 1 else "seeds"
+        places = [p for p in self.grid.placed if p.entry.suite == suite]
+        is_finished = all(self.grid.is_done(placed.address) for placed in places)
+        return f"{count} {noun}" if is_finished else f"up to {count} {noun}"
+
     def scores(
         self, suite: str, condition: Condition, system: str, setting: str, key: str
     ) -> dict[int, float]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from mmalign.experiments.report.table import MARKS, Cell, Column, Row, Table, on_one_line
 
-DENSE = 5
+DENSE = 3
 """A table with more columns is set smaller."""
 
 
