@@ -69,8 +69,9 @@ def positions(result: Mapping[str, Any], steps: int) -> Positions:
     Times are those of words; a modality with another number of steps is spread over the same span.
     """
     times = result["times"]
-    if times is None:
-        return np.arange(steps) + 0.5 if steps == _longest(result) else _spread(result, steps)
+    if not times:
+        longest = max(int(result["visible_steps"]), int(result["victim_steps"]))
+        return (np.arange(steps) + 0.5) * longest / steps
     spans = np.array(times, dtype=np.float64).reshape(-1, 2)
     if len(spans) == steps:
         middles: Positions = spans.mean(axis=1)
@@ -92,16 +93,8 @@ def spaced(wanted: Positions, gap: float) -> Positions:
     return np.array(places)
 
 
-def _longest(result: Mapping[str, Any]) -> int:
-    return max(int(result["visible_steps"]), int(result["victim_steps"]))
-
-
-def _spread(result: Mapping[str, Any], steps: int) -> Positions:
-    return (np.arange(steps) + 0.5) * _longest(result) / steps
-
-
 def _axis(result: Mapping[str, Any]) -> str:
-    return "step" if result["times"] is None else "seconds"
+    return "seconds" if result["times"] else "step"
 
 
 def _draw_lines(
