@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from mmalign.cli import data, demo, methods, train, tune, use
+from mmalign.cli import data, demo, methods, report, train, tune, use
 from mmalign.errors import MMAlignError
 from mmalign.version import __version__
 
@@ -24,6 +24,7 @@ app.command()(methods.methods)
 app.command()(use.evaluate)
 app.command()(use.predict)
 app.command()(use.explain)
+app.command()(report.report)
 
 
 def _show_version(wanted: bool) -> None:
