@@ -1,0 +1,136 @@
+"""Processes of this machine: they start in milliseconds and die with the engine."""
+
+import os
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from mmalign.experiments.engines.contract import Event
+from mmalign.experiments.engines.nursery import Nursery
+from mmalign.experiments.engines.worker import Worker
+from mmalign.experiments.grid import Grid
+from mmalign.experiments.job import Job
+
+LOG = "workers.log"
+
+
+class LocalEngine:
+    """Worker processes on this machine, one thread each.
+
+    Args:
+        workers: How many at a time.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self._crews: list[LocalCrew] = []
+
+    def __enter__(self) -> Self:
+        self._nursery = Nursery(serve)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for crew in self._crews:
+            crew.stop()
+        self._nursery.close()
+
+    def hire(self, grid: Grid, *, jobs: int) -> "LocalCrew":
+        """A crew for so many jobs of this grid."""
+        crew = LocalCrew(self._nursery, grid, min(self.workers, jobs))
+        self._crews.append(crew)
+        return crew
+
+
+@dataclass
+class Hand:
+    """A worker process, the line to it, and the address of what it is at."""
+
+    pid: int
+    line: Connection
+    address: str | None = None
+
+
+class LocalCrew:
+    """Worker processes that do jobs of one grid."""
+
+    def __init__(self, nursery: Nursery, grid: Grid, size: int) -> None:
+        self.size = size
+        self._nursery = nursery
+        self._grid = grid
+        self._hands = [self._hired() for _ in range(size)]
+
+    def start(self, address: str, job: Job) -> None:
+        """Give a job to a worker that has none."""
+        hand = next(hand for hand in self._hands if hand.address is None)
+        hand.address = address
+        # A worker that is gone is noticed by `wait`, like one that goes while it works.
+        _tell(hand.line, (address, job))
+
+    def wait(self, timeout_seconds: float | None) -> Sequence[Event]:
+        """What became of jobs since; workers that were lost are replaced."""
+        by_line = {hand.line: hand for hand in self._hands}
+        events = (self._heard(by_line[line]) for line in wait(list(by_line), timeout_seconds))
+        return [event for event in events if event is not None]
+
+    def stop(self) -> None:
+        """Kill all workers: whatever they were at goes on from its last epoch next time."""
+        for hand in self._hands:
+            # The nursery has not buried it, so the process id is still its own.
+            os.kill(hand.pid, signal.SIGKILL)
+            hand.line.close()
+
+    def _heard(self, hand: Hand) -> Event | None:
+        """What a worker has to say; if it is lost, a new one is hired."""
+        try:
+            event: Event = hand.line.recv()
+        except (EOFError, OSError):
+            self._hands.remove(hand)
+            self._hands.append(self._hired())
+            code = self._nursery.bury(hand.pid)
+            hand.line.close()
+            return None if hand.address is None else Event(hand.address, "died", self._cause(code))
+        hand.address = None
+        return event
+
+    def _hired(self) -> Hand:
+        hand = Hand(*self._nursery.fork())
+        _tell(hand.line, self._grid)
+        return hand
+
+    def _cause(self, code: int) -> str:
+        if code == -signal.SIGKILL:
+            return "its worker was killed (SIGKILL); perhaps the machine ran out of memory"
+        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        return f"its worker ended ({how}); see {self._grid.folder / LOG}"
+
+
+def _tell(line: Connection, message: Any) -> None:
+    try:
+        line.send(message)
+    except OSError:  # the other end is gone
+        return
+
+
+def serve(receive: Callable[[], Any], send: Callable[[Event], None]) -> None:
+    """A worker's life: the grid first, then job after job."""
+    grid: Grid = receive()
+    _print_into(grid.folder / LOG)
+    worker = Worker(grid)
+    while True:
+        send(worker.attempt(*receive()))
+
+
+def _print_into(file: Path) -> None:
+    """Send what libraries print into a file: the terminal belongs to the progress bar."""
+    with file.open("ab") as log:
+        os.dup2(log.fileno(), 1)
+        os.dup2(log.fileno(), 2)
