@@ -12,11 +12,11 @@ EXTRA: Mapping[str, float] = {
     "uniform-window": 0.3,
     "random-plan": 0.3,
 }
-"""What imputation adds to an epoch, where an epoch of zero-fill at survival 0 takes 1 (measured)."""
+"""What imputation adds to an epoch; one of zero-fill takes 1 where no clip is complete."""
 
 
 def relative_cost(job: Job) -> float:
-    """Epochs times what an epoch takes: clips with their victim count twice, they are fused twice."""
+    """Epochs times what an epoch takes: a clip with its victim costs twice as much as one without."""
     config = job.config
     if job.kind == "speed":
         return 1.0

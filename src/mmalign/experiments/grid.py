@@ -30,6 +30,25 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Site:
+    """What a worker must know of a grid: both directories must be there where it works.
+
+    Attributes:
+        folder: The grid's directory.
+        source: Where the data is.
+        data_hash: Hash of the data that the grid was made for.
+    """
+
+    folder: Path
+    source: Source
+    data_hash: str
+
+    def run_folder(self, address: str) -> Path:
+        """Where a job works and leaves its result."""
+        return self.folder / RUNS / address
+
+
+@dataclass(frozen=True)
 class Placed:
     """An entry and the address of its job."""
 
@@ -65,9 +84,14 @@ class Grid:
             self, placed=tuple(placed for placed in self.placed if placed.entry.place in places)
         )
 
+    @property
+    def site(self) -> Site:
+        """What a worker must know."""
+        return Site(self.folder.absolute(), self.source, self.data["hash"])
+
     def run_folder(self, address: str) -> Path:
         """Where a job works and leaves its result."""
-        return self.folder / RUNS / address
+        return self.site.run_folder(address)
 
     def is_done(self, address: str) -> bool:
         """Whether the job has its result."""
@@ -103,6 +127,15 @@ class Grid:
         for placed in self.placed:
             if self.is_done(placed.address):
                 yield placed.entry, self.result(placed.address)
+
+    def describe(self, address: str) -> str:
+        """A job in words: the first place in a table that it has."""
+        entry = next(placed.entry for placed in self.placed if placed.address == address)
+        job = entry.job
+        return (
+            f"{entry.suite}, {entry.system}, {job.visible}:{job.victim}, "
+            f"survival {entry.survival:g}, seed {job.config.seed}"
+        )
 
     def save(self) -> None:
         """Write `grid.json`; the directory must exist."""

@@ -11,8 +11,9 @@ from typing import Any, Self
 
 from mmalign.experiments.engines.contract import Event
 from mmalign.experiments.engines.nursery import Nursery
+from mmalign.experiments.engines.threads import cores
 from mmalign.experiments.engines.worker import Worker
-from mmalign.experiments.grid import Grid
+from mmalign.experiments.grid import Grid, Site
 from mmalign.experiments.job import Job
 
 LOG = "workers.log"
@@ -22,11 +23,11 @@ class LocalEngine:
     """Worker processes on this machine, one thread each.
 
     Args:
-        workers: How many at a time.
+        workers: How many at a time; one a core if None.
     """
 
-    def __init__(self, workers: int) -> None:
-        self.workers = workers
+    def __init__(self, workers: int | None = None) -> None:
+        self.workers = workers or cores()
         self._crews: list[LocalCrew] = []
 
     def __enter__(self) -> Self:
@@ -45,7 +46,7 @@ class LocalEngine:
 
     def hire(self, grid: Grid, *, jobs: int) -> "LocalCrew":
         """A crew for so many jobs of this grid."""
-        crew = LocalCrew(self._nursery, grid, min(self.workers, jobs))
+        crew = LocalCrew(self._nursery, grid.site, min(self.workers, jobs))
         self._crews.append(crew)
         return crew
 
@@ -62,10 +63,10 @@ class Hand:
 class LocalCrew:
     """Worker processes that do jobs of one grid."""
 
-    def __init__(self, nursery: Nursery, grid: Grid, size: int) -> None:
+    def __init__(self, nursery: Nursery, site: Site, size: int) -> None:
         self.size = size
         self._nursery = nursery
-        self._grid = grid
+        self._site = site
         self._hands = [self._hired() for _ in range(size)]
 
     def start(self, address: str, job: Job) -> None:
@@ -77,8 +78,8 @@ class LocalCrew:
 
     def wait(self, timeout_seconds: float | None) -> Sequence[Event]:
         """What became of jobs since; workers that were lost are replaced."""
-        by_line = {hand.line: hand for hand in self._hands}
-        events = (self._heard(by_line[line]) for line in wait(list(by_line), timeout_seconds))
+        speaking = wait([hand.line for hand in self._hands], timeout_seconds)
+        events = [self._heard(hand) for hand in [*self._hands] if hand.line in speaking]
         return [event for event in events if event is not None]
 
     def stop(self) -> None:
@@ -103,14 +104,14 @@ class LocalCrew:
 
     def _hired(self) -> Hand:
         hand = Hand(*self._nursery.fork())
-        _tell(hand.line, self._grid)
+        _tell(hand.line, self._site)
         return hand
 
     def _cause(self, code: int) -> str:
         if code == -signal.SIGKILL:
             return "its worker was killed (SIGKILL); perhaps the machine ran out of memory"
         how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        return f"its worker ended ({how}); see {self._grid.folder / LOG}"
+        return f"its worker ended ({how}); see {self._site.folder / LOG}"
 
 
 def _tell(line: Connection, message: Any) -> None:
@@ -121,10 +122,10 @@ def _tell(line: Connection, message: Any) -> None:
 
 
 def serve(receive: Callable[[], Any], send: Callable[[Event], None]) -> None:
-    """A worker's life: the grid first, then job after job."""
-    grid: Grid = receive()
-    _print_into(grid.folder / LOG)
-    worker = Worker(grid)
+    """A worker's life: the site first, then job after job."""
+    site: Site = receive()
+    _print_into(site.folder / LOG)
+    worker = Worker(site)
     while True:
         send(worker.attempt(*receive()))
 

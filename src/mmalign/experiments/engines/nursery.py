@@ -44,8 +44,7 @@ class Nursery:
         return int(self._line.recv()), ours
 
     def bury(self, pid: int) -> int:
-        """Wait for a child that has ended, or is about to; returns its exit code as Python has it:
-        minus the signal if there was one."""
+        """The exit code of a child that has ended or is about to; minus the signal if it was one."""
         self._line.send(pid)
         return os.waitstatus_to_exitcode(self._line.recv())
 

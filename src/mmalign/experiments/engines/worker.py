@@ -14,7 +14,7 @@ from mmalign.data.non_finite import Policy
 from mmalign.errors import DataError, MMAlignError
 from mmalign.experiments.claim import claimed
 from mmalign.experiments.engines.contract import Event
-from mmalign.experiments.grid import ERROR, Grid, Source
+from mmalign.experiments.grid import ERROR, Site
 from mmalign.experiments.job import Job
 from mmalign.experiments.work import RESULT, perform, sweep
 from mmalign.training.records import write_json
@@ -24,11 +24,11 @@ class Worker:
     """Does jobs of one grid.
 
     Args:
-        grid: Where results go, and where the data is; every worker must see both directories.
+        site: Where results go, and where the data is.
     """
 
-    def __init__(self, grid: Grid) -> None:
-        self.grid = grid
+    def __init__(self, site: Site) -> None:
+        self.site = site
         torch.set_num_threads(1)
 
     @cached_property
@@ -38,14 +38,14 @@ class Worker:
         Raises:
             DataError: If it cannot be read, or is not what the grid was made for.
         """
-        source: Source = self.grid.source
+        source = self.site.source
         dataset = load_dataset(
             source.path,
             non_finite=cast(Policy, source.non_finite),
             label=source.label,
             vectors=source.vectors,
         )
-        if dataset_hash(dataset) != self.grid.data["hash"]:
+        if dataset_hash(dataset) != self.site.data_hash:
             raise DataError(
                 "this worker sees other data than the grid was made for",
                 file=source.path,
@@ -55,7 +55,7 @@ class Worker:
 
     def attempt(self, address: str, job: Job) -> Event:
         """Do a job, unless it is done or another engine is at it; an error is recorded."""
-        folder = self.grid.run_folder(address)
+        folder = self.site.run_folder(address)
         folder.mkdir(parents=True, exist_ok=True)
         with claimed(folder) as is_ours:
             if not is_ours:
