@@ -70,7 +70,7 @@ def bench(
     chosen: dict[str, Any] = read_config(config) if config is not None else {}
     chosen |= parse_settings(settings or [])
     names = list(SUITES) if ALL in suite else list(dict.fromkeys(suite))
-    reach = {
+    reach: dict[str, Any] = {
         "survivals": parse_rates(survival),
         "seeds": parse_seeds(seeds),
         "methods": tuple(SYSTEMS) if methods is None else _split(methods),

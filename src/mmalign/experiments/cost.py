@@ -16,7 +16,7 @@ EXTRA: Mapping[str, float] = {
 
 
 def relative_cost(job: Job) -> float:
-    """Epochs times what an epoch takes: a clip with its victim costs twice as much as one without."""
+    """Epochs times what an epoch takes: a clip with its victim costs that of two without."""
     config = job.config
     if job.kind == "speed":
         return 1.0

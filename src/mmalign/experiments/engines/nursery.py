@@ -44,7 +44,7 @@ class Nursery:
         return int(self._line.recv()), ours
 
     def bury(self, pid: int) -> int:
-        """The exit code of a child that has ended or is about to; minus the signal if it was one."""
+        """The exit code of a child that has ended or is about to; a signal is negative."""
         self._line.send(pid)
         return os.waitstatus_to_exitcode(self._line.recv())
 
