@@ -1,6 +1,8 @@
 """The Ray engine, on a cluster of two workers: the same bytes as the local one."""
 
 import json
+import os
+import secrets
 import socket
 import subprocess
 import sys
@@ -18,10 +20,12 @@ SETTINGS = ["dim=8", "heads=2", "window=2", "batch_size=16", "epochs=2"]
 SMALL = [word for setting in SETTINGS for word in ("--set", setting)]
 
 
-def bench(data: Path, out: Path, *words: object) -> subprocess.CompletedProcess[str]:
+def bench(
+    data: Path, out: Path, *words: object, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "mmalign.cli.main", "bench", data, *WORDS, *SMALL]
     command += ["--methods", "zero-fill,mmalign", "--out", out, *words]
-    return subprocess.run([*map(str, command)], capture_output=True, text=True)
+    return subprocess.run([*map(str, command)], capture_output=True, text=True, env=env)
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +62,13 @@ def test_two_workers_of_a_ray_cluster_write_the_same_files(data, local, tmp_path
 def test_a_cluster_that_runs_already(data, local, tmp_path):
     ray = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block"]
     ray += ["--port", "26379", "--num-cpus", "2", "--include-dashboard=false"]
-    cluster = subprocess.Popen([*ray, "--disable-usage-stats"], stdout=subprocess.DEVNULL)
+    ray += ["--disable-usage-stats"]
+    env = {**os.environ, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    cluster = subprocess.Popen(ray, stdout=subprocess.DEVNULL, env=env)
+    address = "127.0.0.1:26379"
     try:
         _wait_for_port(26379)
-        done = bench(data, tmp_path / "grid", "--engine", "ray", "--address", "127.0.0.1:26379")
+        done = bench(data, tmp_path / "grid", "--engine", "ray", "--address", address, env=env)
     finally:
         cluster.terminate()
         cluster.wait()

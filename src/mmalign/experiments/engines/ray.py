@@ -48,7 +48,8 @@ class RayEngine:
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise MMAlignError(
                 f"no Ray cluster at {self.address or 'this machine'} ({error}). Start one with "
-                "ray start --head, or leave out --address."
+                "ray start --head, or leave out --address; "
+                "if the cluster wants a token, set RAY_AUTH_MODE=token."
             ) from error
         return self
 
