@@ -201,7 +201,7 @@ def extend_grid(folder: Path, dataset: Dataset, source: Source, entries: Sequenc
         MMAlignError: If the directory holds something else: no grid, a grid on other data, or other
             settings for the same place in a table.
     """
-    plan_grid(folder, dataset, source, entries)  # a foreign directory is refused untouched
+    _refuse_foreign(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with awaited(folder):  # of two commands that add at once, neither loses what the other adds
         grid = plan_grid(folder, dataset, source, entries)
@@ -234,10 +234,9 @@ def plan_grid(folder: Path, dataset: Dataset, source: Source, entries: Sequence[
 
 def _existing(folder: Path, data: dict[str, Any]) -> tuple[Placed, ...]:
     """Entries of the grid that is there, if any."""
-    if not folder.exists() or (folder.is_dir() and not _holds_files(folder)):
-        return ()
+    _refuse_foreign(folder)
     if not (folder / GRID).exists():
-        raise MMAlignError(f"{folder}: exists and is no grid. Give another --out.")
+        return ()
     grid = open_grid(folder)
     if grid.data["hash"] != data["hash"]:
         raise MMAlignError(
@@ -246,9 +245,12 @@ def _existing(folder: Path, data: dict[str, Any]) -> tuple[Placed, ...]:
     return grid.placed
 
 
-def _holds_files(folder: Path) -> bool:
-    """Whether there is more than the lock and the drafts of a grid that was killed at birth."""
-    return any(not path.name.startswith(".") for path in folder.iterdir())
+def _refuse_foreign(folder: Path) -> None:
+    """A directory is ours if it is new, empty, a grid, or a grid that was killed at birth."""
+    if not folder.exists() or (folder / GRID).exists():
+        return
+    if not folder.is_dir() or any(not path.name.startswith(".") for path in folder.iterdir()):
+        raise MMAlignError(f"{folder}: exists and is no grid. Give another --out.")
 
 
 def _describe(dataset: Dataset) -> dict[str, Any]:

@@ -36,10 +36,7 @@ class Crew(Protocol):
         """Give a job to a worker that has none; there must be one."""
 
     def wait(self, timeout_seconds: float | None) -> Sequence[Event]:
-        """What became of jobs since: nothing if the time is over, `died` if a worker was lost.
-
-        A lost worker is replaced before its event is handed out.
-        """
+        """What became of jobs since; nothing if the time is over."""
 
 
 class Engine(Protocol):

@@ -28,7 +28,6 @@ class LocalEngine:
 
     def __init__(self, workers: int | None = None) -> None:
         self.workers = workers or cores()
-        self._crews: list[LocalCrew] = []
 
     def __enter__(self) -> Self:
         self._nursery = Nursery(serve)
@@ -40,15 +39,11 @@ class LocalEngine:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for crew in self._crews:
-            crew.stop()
         self._nursery.close()
 
     def hire(self, grid: Grid, *, jobs: int) -> "LocalCrew":
         """A crew for so many jobs of this grid."""
-        crew = LocalCrew(self._nursery, grid.site, min(self.workers, jobs))
-        self._crews.append(crew)
-        return crew
+        return LocalCrew(self._nursery, grid.site, min(self.workers, jobs))
 
 
 @dataclass
@@ -61,49 +56,43 @@ class Hand:
 
 
 class LocalCrew:
-    """Worker processes that do jobs of one grid."""
+    """Worker processes that do jobs of one grid; they are hired when they are needed."""
 
     def __init__(self, nursery: Nursery, site: Site, size: int) -> None:
         self.size = size
         self._nursery = nursery
         self._site = site
-        self._hands = [self._hired() for _ in range(size)]
+        self._hands: list[Hand] = []
 
     def start(self, address: str, job: Job) -> None:
-        """Give a job to a worker that has none."""
-        hand = next(hand for hand in self._hands if hand.address is None)
+        """Give a job to a worker that has none, or to a new one."""
+        idle = (hand for hand in self._hands if hand.address is None)
+        hand = next(idle, None) or self._hired()
         hand.address = address
         # A worker that is gone is noticed by `wait`, like one that goes while it works.
         _tell(hand.line, (address, job))
 
     def wait(self, timeout_seconds: float | None) -> Sequence[Event]:
-        """What became of jobs since; workers that were lost are replaced."""
+        """What became of jobs since."""
         speaking = wait([hand.line for hand in self._hands], timeout_seconds)
         events = [self._heard(hand) for hand in [*self._hands] if hand.line in speaking]
         return [event for event in events if event is not None]
 
-    def stop(self) -> None:
-        """Kill all workers: whatever they were at goes on from its last epoch next time."""
-        for hand in self._hands:
-            # The nursery has not buried it, so the process id is still its own.
-            os.kill(hand.pid, signal.SIGKILL)
-            hand.line.close()
-
     def _heard(self, hand: Hand) -> Event | None:
-        """What a worker has to say; if it is lost, a new one is hired."""
+        """What a worker has to say, or how it ended."""
         try:
             event: Event = hand.line.recv()
         except (EOFError, OSError):
             self._hands.remove(hand)
-            self._hands.append(self._hired())
-            code = self._nursery.bury(hand.pid)
             hand.line.close()
+            code = self._nursery.bury(hand.pid)
             return None if hand.address is None else Event(hand.address, "died", self._cause(code))
         hand.address = None
         return event
 
     def _hired(self) -> Hand:
         hand = Hand(*self._nursery.fork())
+        self._hands.append(hand)
         _tell(hand.line, self._site)
         return hand
 

@@ -11,10 +11,12 @@ import queue
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection, Pipe
 from multiprocessing.reduction import recv_handle, send_handle
 from typing import Any, NoReturn
+
+from mmalign.errors import MMAlignError
 
 FORK = "fork"
 
@@ -23,7 +25,7 @@ Serve = Callable[[Callable[[], Any], Callable[[Any], None]], None]
 
 
 class Nursery:
-    """Forks children that serve; all of them end when the process that made the nursery ends."""
+    """Forks children that serve; all of them end with the process that made the nursery."""
 
     def __init__(self, serve: Serve) -> None:
         self._line, theirs = Pipe()
@@ -36,36 +38,62 @@ class Nursery:
         theirs.close()
 
     def fork(self) -> tuple[int, Connection]:
-        """A new child: its process id, and the line to it."""
+        """A new child: its process id, and the line to it.
+
+        Raises:
+            MMAlignError: If the nursery is gone.
+        """
         ours, theirs = Pipe()
-        self._line.send(FORK)
-        send_handle(self._line, theirs.fileno(), self._pid)
-        theirs.close()
-        return int(self._line.recv()), ours
+        with _alive(), theirs:
+            self._line.send(FORK)
+            send_handle(self._line, theirs.fileno(), self._pid)
+            return int(self._line.recv()), ours
 
     def bury(self, pid: int) -> int:
-        """The exit code of a child that has ended or is about to; a signal is negative."""
-        self._line.send(pid)
-        return os.waitstatus_to_exitcode(self._line.recv())
+        """The exit code of a child that has ended or is about to; a signal is negative.
+
+        Raises:
+            MMAlignError: If the nursery is gone.
+        """
+        with _alive():
+            self._line.send(pid)
+            return os.waitstatus_to_exitcode(self._line.recv())
 
     def close(self) -> None:
-        """End the nursery, after its children; the lines to them must be closed."""
+        """Kill all children at once, and end."""
         self._line.close()
         os.waitpid(self._pid, 0)
+
+
+@contextlib.contextmanager
+def _alive() -> Iterator[None]:
+    """Talk to the nursery, which may have been killed."""
+    try:
+        yield
+    except (EOFError, OSError) as error:
+        raise MMAlignError(
+            "the process that starts workers was killed. The same command goes on."
+        ) from error
 
 
 def _run(line: Connection, serve: Serve) -> NoReturn:
     """The nursery's life: fork when told, until the line breaks."""
     # Ctrl-C reaches every process of the terminal; only the first one shall act on it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    children: set[int] = set()
     try:
         with contextlib.suppress(EOFError, OSError):
             while True:
                 request = line.recv()
-                line.send(_fork(line, serve) if request == FORK else os.waitpid(request, 0)[1])
-        with contextlib.suppress(ChildProcessError):
-            while True:
-                os.wait()
+                if request == FORK:
+                    children.add(pid := _fork(line, serve))
+                    line.send(pid)
+                else:
+                    children.remove(request)
+                    line.send(os.waitpid(request, 0)[1])
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
     finally:
         os._exit(0)
 
@@ -96,7 +124,7 @@ def _live(line: Connection, serve: Serve) -> NoReturn:
 
 
 def _listen(line: Connection, inbox: "queue.SimpleQueue[Any]") -> None:
-    """Ends the process when the line breaks, as it does when the other end is killed."""
+    """Ends the process when the line breaks: nursery and engine may both have been killed."""
     try:
         while True:
             inbox.put(line.recv())
