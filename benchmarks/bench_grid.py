@@ -54,10 +54,12 @@ class Meter:
                 sum(int(waited) for _, waited, _ in fields) / 1e9,
             )
 
-    def totals(self) -> tuple[float, float]:
-        """Seconds on a core, and waiting."""
-        on_core, waited = zip(*self.seen.values(), strict=True)
-        return sum(on_core), sum(waited)
+    def totals(self) -> tuple[float, float, float]:
+        """Seconds on a core; seconds that the command waited for one; that its workers did."""
+        on_core = sum(seconds for seconds, _ in self.seen.values())
+        waited = sum(seconds for _, seconds in self.seen.values())
+        alone = self.seen[self.process.pid][1]
+        return on_core, alone, waited - alone
 
 
 @dataclass(frozen=True)
@@ -66,13 +68,17 @@ class Measured:
 
     wall: float
     on_core: float
-    waited: float
+    waited_alone: float
+    waited_together: float
     workers: int
 
     @property
     def undisturbed(self) -> float:
-        """What the clock would show if nobody else wanted the cores."""
-        return self.wall - self.waited / self.workers
+        """What the clock would show if nobody else wanted the cores.
+
+        The command itself computes before its workers start and after they end.
+        """
+        return self.wall - self.waited_alone - self.waited_together / self.workers
 
 
 def measure(workers: int) -> Measured:
@@ -101,7 +107,7 @@ def main() -> None:
             last = found[workers][-1]
             print(
                 f"{workers} worker{'s' * (workers > 1)}: {last.wall:5.1f} s by the clock, "
-                f"{last.on_core:5.1f} s on a core, {last.waited:5.1f} s waiting for one",
+                f"{last.on_core:5.1f} s on a core; undisturbed it would be {last.undisturbed:5.1f} s",
                 flush=True,
             )
     one, two = ([*found[workers]] for workers in (1, 2))

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -27,7 +27,7 @@ class GridProgress:
         self.work = sum(self.costs.values())
         self.bar: Any = None
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "GridProgress":
         if self.done:
             typer.echo(f"{self.done} of {self.total} runs are done already", err=True)
         if sys.stderr.isatty() and self.costs:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from mmalign.errors import MMAlignError
+from mmalign.experiments.engines.ray import RayEngine
 from tests.experiments.tiny import write_data
 
 pytest.importorskip("ray", reason="ray is not installed: pip install 'mmalign[ray]'")
@@ -87,8 +89,7 @@ def _wait_for_port(port: int) -> None:
     pytest.fail(f"nobody listens at port {port}")
 
 
-@pytest.mark.nightly
-def test_no_cluster_there(data, tmp_path):
-    done = bench(data, tmp_path / "grid", "--engine", "ray", "--address", "127.0.0.1:1")
-    assert done.returncode == 2
-    assert "no Ray cluster at 127.0.0.1:1" in done.stderr
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "127.0.0.1:99999"])
+def test_an_address_where_nobody_listens_is_told_at_once(address):
+    with pytest.raises(MMAlignError, match=f"no Ray cluster at {address} "), RayEngine(2, address):
+        pass

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Literal, Protocol, Self
+from typing import Literal, Protocol, runtime_checkable
 
 from mmalign.experiments.grid import Grid
 from mmalign.experiments.job import Job
@@ -27,6 +27,7 @@ class Event:
     error: str = ""
 
 
+@runtime_checkable
 class Crew(Protocol):
     """Workers that do jobs of one grid; at most `size` of them at a time."""
 
@@ -39,10 +40,11 @@ class Crew(Protocol):
         """What became of jobs since; nothing if the time is over."""
 
 
+@runtime_checkable
 class Engine(Protocol):
     """Where crews come from. Enter it first thing: before data is read and threads are started."""
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Engine":
         """Get ready."""
 
     def __exit__(

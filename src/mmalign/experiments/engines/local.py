@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from mmalign.experiments.engines.contract import Event
 from mmalign.experiments.engines.nursery import Nursery
@@ -29,7 +29,7 @@ class LocalEngine:
     def __init__(self, workers: int | None = None) -> None:
         self.workers = workers or cores()
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "LocalEngine":
         self._nursery = Nursery(serve)
         return self
 

@@ -8,16 +8,19 @@ machines have a copy under the same path.
 
 import functools
 import os
+import socket
 import time
 from collections.abc import Sequence
 from types import ModuleType, TracebackType
-from typing import Any, Self
+from typing import Any
 
 from mmalign.errors import ConfigError, MMAlignError
 from mmalign.experiments.engines.contract import Event
 from mmalign.experiments.engines.worker import Worker
 from mmalign.experiments.grid import Grid, Site
 from mmalign.experiments.job import Job
+
+REACH_SECONDS = 10.0
 
 
 class RayEngine:
@@ -36,7 +39,9 @@ class RayEngine:
         self.address = address
         self._ray = _import_ray()
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "RayEngine":
+        if self.address:
+            _check_reachable(self.address)
         ours = {"num_cpus": self.workers, "include_dashboard": False} if not self.address else {}
         try:
             self._ray.init(
@@ -46,11 +51,7 @@ class RayEngine:
                 **ours,
             )
         except (ConnectionError, ValueError, RuntimeError) as error:
-            raise MMAlignError(
-                f"no Ray cluster at {self.address or 'this machine'} ({error}). Start one with "
-                "ray start --head, or leave out --address; "
-                "if the cluster wants a token, set RAY_AUTH_MODE=token."
-            ) from error
+            raise _no_cluster(self.address or "this machine", error) from error
         return self
 
     def __exit__(
@@ -105,6 +106,28 @@ def attempt(site: Site, address: str, job: Job) -> Event:
 @functools.cache
 def _worker(site: Site) -> Worker:
     return Worker(site)
+
+
+def _check_reachable(address: str) -> None:
+    """Ray itself would try for many minutes to reach an address where nobody listens.
+
+    Raises:
+        MMAlignError: If nobody does.
+    """
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not (colon and port.isdecimal()):
+        return  # a name such as auto, which Ray looks up
+    try:
+        socket.create_connection((host, int(port)), timeout=REACH_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise _no_cluster(address, error) from error
+
+
+def _no_cluster(address: str, error: Exception) -> MMAlignError:
+    return MMAlignError(
+        f"no Ray cluster at {address} ({error}). Start one with ray start --head, or leave out "
+        "--address; if the cluster wants a token, set RAY_AUTH_MODE=token."
+    )
 
 
 def _import_ray() -> ModuleType:
