@@ -107,7 +107,7 @@ def main() -> None:
             last = found[workers][-1]
             print(
                 f"{workers} worker{'s' * (workers > 1)}: {last.wall:5.1f} s by the clock, "
-                f"{last.on_core:5.1f} s on a core; undisturbed it would be {last.undisturbed:5.1f} s",
+                f"{last.on_core:5.1f} s on a core; undisturbed {last.undisturbed:5.1f} s",
                 flush=True,
             )
     one, two = ([*found[workers]] for workers in (1, 2))
