@@ -31,7 +31,7 @@ class GridProgress:
         if self.done:
             typer.echo(f"{self.done} of {self.total} runs are done already", err=True)
         if sys.stderr.isatty() and self.costs:
-            self.bar = _start_bar(self.total)
+            self.bar = _start_bar(self.total, self.done)
             self._update()
         return self
 
@@ -79,13 +79,13 @@ class GridProgress:
     def _update(self) -> None:
         if self.bar is None:
             return
-        running = " | ".join(self.grid.describe(address) for address in self.running)
-        failed = f"{self.failed} failed, " if self.failed else ""
+        failed = [f"{self.failed} failed"] if self.failed else []
+        running = [self.grid.describe(address) for address in self.running]
         self.bar.update(
             self.bar.task_ids[0],
             completed=self.done + self.failed,
             left=_clock(self.seconds_left()),
-            description=failed + running,
+            description=" | ".join([*failed, *running]),
         )
 
 
@@ -97,18 +97,21 @@ def _clock(seconds: float | None) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def _start_bar(total: int) -> Any:
+def _start_bar(total: int, done: int) -> Any:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
     from rich.table import Column
 
+    # What runs now is long: it is cut where the line ends, and takes no room from the rest.
+    rest = Column(no_wrap=True, overflow="ellipsis", ratio=1)
     bar = Progress(
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[left]} left"),
-        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
+        BarColumn(bar_width=20, table_column=Column(min_width=20)),
+        MofNCompleteColumn(table_column=Column(min_width=2 * len(str(total)) + 1)),
+        TextColumn("{task.fields[left]} left", table_column=Column(min_width=12)),
+        TextColumn("{task.description}", markup=False, table_column=rest),
         console=Console(stderr=True),
+        expand=True,
     )
-    bar.add_task("", total=total, left=_clock(None))
+    bar.add_task("", total=total, completed=done, left=_clock(None))
     bar.start()
     return bar
