@@ -42,7 +42,7 @@ def data(tmp_path_factory) -> Path:
 def searched(data, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("search")
     (folder / "mine.toml").write_text(SPACE)
-    command = ["tune", data, *FLAGS, *SMALL, "--method", "mean-fill", "--jobs", "2"]
+    command = ["tune", data, *FLAGS, *SMALL, "--method", "dynamic-window", "--jobs", "2"]
     command += ["--space", folder / "mine.toml", "--trials", "3"]
     done = mmalign(*command, "--out", folder / "out")
     assert done.returncode == 0, done.stderr

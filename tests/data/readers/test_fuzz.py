@@ -21,10 +21,10 @@ def fuzz(mutants: int, seed: int, *formats: str) -> dict:
 
 
 def test_every_mutant_is_read_or_refused():
-    outcome = fuzz(1_500, 0)
-    assert outcome["mutants"] >= 1_500
-    assert outcome["refused"] > 500
-    assert outcome["read"] > 200  # damage that hits nothing but a feature
+    outcome = fuzz(800, 0)
+    assert outcome["mutants"] >= 800
+    assert outcome["refused"] > 250
+    assert outcome["read"] > 100  # damage that hits nothing but a feature
     assert outcome.get("unforeseen", 0) == 0
 
 

@@ -97,6 +97,7 @@ def test_rows_stand_in_the_usual_order_floors_and_bounds_apart(runs):
     assert table.rows[0].cells[0].text == "30.0"
     assert {row.title for row in table.rows if is_imputer(row.title)} == {
         "MFM",
+        "SMIL",
         "Modal-Trans",
         "MM-Align",
         "MM-Align, improved",
