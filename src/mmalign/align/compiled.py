@@ -56,7 +56,8 @@ def solve_compiled(
     )
     answer = (mass.numpy(), counts.numpy(), errors.numpy())
     if iterations is None:
-        bad = solver.tolerance_batch(*problem, (window, epsilon, tolerance), *answer)
+        longest_first = source_lengths.numpy().argsort(kind="stable")[::-1].copy()
+        bad = solver.tolerance_batch(*problem, longest_first, (window, epsilon, tolerance), *answer)
     else:
         bad = solver.sinkhorn_batch(*problem, (window, epsilon, iterations), *answer)
     if bad >= 0:

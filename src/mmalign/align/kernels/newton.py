@@ -73,7 +73,7 @@ def search(plan, first, n, m, window, step, sums, error, rows, columns):
     inf if no step helps.
     """
     margin = plan.shape[0] - 1
-    power, reached = np.empty(m), np.zeros(columns.size)
+    reached = np.zeros(columns.size)
     slope, longest = 0.0, 0.0
     for j in range(m):
         slope += (sums[window + j] - n / m) * step[j]
@@ -81,7 +81,9 @@ def search(plan, first, n, m, window, step, sums, error, rows, columns):
     share = min(1.0, LONGEST / longest) if longest > 0 else 1.0
     step *= share
     for _ in range(HALVINGS):
-        exponential(step, power, columns[window:])
+        powers = columns[window : window + m]
+        powers[:] = step
+        exponential(powers)
         row_sums(plan, first, n, m, columns, rows)
         change = 0.0
         for j in range(m):

@@ -7,14 +7,27 @@ import numpy as np
 from mmalign.align.kernels.band import (
     column_sums,
     first_places,
+    in_vectors,
+    lanes_of,
     places_of,
     rescale,
     row_sums,
     stride_of,
 )
-from mmalign.align.kernels.cost import cosine_scores
+from mmalign.align.kernels.cost import CHUNK, cosine_scores, line_of
+from mmalign.align.kernels.group import (
+    ENTRIES,
+    LANES,
+    group_kernel,
+    group_line,
+    group_store,
+    group_warm_up,
+    vectors,
+)
+from mmalign.align.kernels.group_newton import group_newton
 from mmalign.align.kernels.jit import compiled
 from mmalign.align.kernels.newton import newton
+from mmalign.align.kernels.simd import transpose
 from mmalign.align.kernels.sinkhorn import (
     kernel_of,
     log_plan,
@@ -45,7 +58,7 @@ def sinkhorn_batch(source, target, lengths, target_lengths, settings, mass, coun
         shape = (2 * window + 1, stride_of(n, window))
         plan = np.empty(shape, mass.dtype)
         x, y = source[clip], target[clip]
-        side = cosine_scores(x, y, n, m, window, first, epsilon, plan)
+        side = band_scores(x, y, n, m, window, first, epsilon, plan)
         if side > 0:
             return 2 * clip + side - 1
         counts[clip] = iterations
@@ -54,7 +67,7 @@ def sinkhorn_batch(source, target, lengths, target_lengths, settings, mass, coun
             errors[clip] = store(plan, first, n, m, window, mass[clip])
             continue
         precise = np.empty(shape, np.float64)
-        cosine_scores(x, y, n, m, window, first, epsilon, precise)
+        band_scores(x, y, n, m, window, first, epsilon, precise)
         log_plan(precise, first, n, m, window, iterations)
         errors[clip] = store(precise, first, n, m, window, mass[clip])
     return -1
@@ -62,23 +75,108 @@ def sinkhorn_batch(source, target, lengths, target_lengths, settings, mass, coun
 
 @compiled
 @no_type_check
-def tolerance_batch(source, target, lengths, target_lengths, settings, mass, counts, errors):
+def band_scores(source, target, n, m, window, first, epsilon, scores):
+    """Fills a band with -cost / epsilon; returns which side is not finite, as cosine_scores."""
+    width, lanes = scores.shape[0], lanes_of(scores)
+    scores[:, n:] = -np.inf
+    rows = np.empty((min(CHUNK, in_vectors(n)), line_of(width, lanes)), scores.dtype)
+    for start in range(0, n, CHUNK):
+        side = cosine_scores(source, target, n, m, window, first, epsilon, start, rows)
+        if side > 0:
+            return side
+        transpose_rows(rows, min(CHUNK, n - start), scores, start)
+    return 0
+
+
+@compiled
+@no_type_check
+def transpose_rows(rows, count, band, start):
+    """Row i becomes column start + i of a band that is kept diagonal by diagonal."""
+    width, stride = band.shape
+    line, lanes = rows.shape[1], lanes_of(band)
+    rest = np.empty((lanes, lanes), band.dtype)
+    for i in range(0, count, lanes):
+        for k in range(0, width - lanes + 1, lanes):
+            transpose(rows, i * line + k, line, band, k * stride + start + i, stride)
+        if width % lanes:
+            k = width // lanes * lanes
+            transpose(rows, i * line + k, line, rest, 0, lanes)
+            band[k:, start + i : start + i + lanes] = rest[: width - k]
+
+
+@compiled
+@no_type_check
+def tolerance_batch(source, target, lengths, target_lengths, order, settings, mass, counts, errors):
     """Every clip until its marginals are within ``tolerance``, in float64.
 
-    ``settings`` is (window, epsilon, tolerance). Returns as :func:`sinkhorn_batch`.
+    ``settings`` is (window, epsilon, tolerance); ``order`` lists the clips, the longest first, so
+    that those of a group have about one length. Returns as :func:`sinkhorn_batch`.
     """
     window, epsilon, tolerance = settings
     tolerance -= rounding_of(mass)
-    for clip in range(mass.shape[0]):
+    members, count, bad = np.full(LANES, -1), 0, -1
+    for position in range(order.size):
+        clip = order[position]
         n, m = lengths[clip], target_lengths[clip]
-        first = np.empty(n, np.int64)
-        first_places(n, m, window, first)
-        scores = np.empty((2 * window + 1, stride_of(n, window)), np.float64)
-        side = cosine_scores(source[clip], target[clip], n, m, window, first, epsilon, scores)
-        if side > 0:
-            return 2 * clip + side - 1
-        counts[clip] = annealed_newton(scores, first, n, m, window, epsilon, tolerance)
-        errors[clip] = store(scores, first, n, m, window, mass[clip])
+        found = -1
+        if n == m and n * (2 * window + 1) <= ENTRIES and epsilon >= ANNEAL_FROM:
+            members[count] = clip
+            count += 1
+        else:
+            found = solve_clip(
+                source, target, clip, n, m, window, epsilon, tolerance, mass, counts, errors
+            )
+        if count == LANES or (count > 0 and position == order.size - 1):
+            group = solve_group(
+                source, target, lengths, members, window, epsilon, tolerance, mass, counts, errors
+            )
+            found = min(found, group) if min(found, group) >= 0 else max(found, group)
+            members[:] = -1
+            count = 0
+        if found >= 0 and (bad < 0 or found < bad):
+            bad = found
+    return bad
+
+
+@compiled
+@no_type_check
+def solve_clip(source, target, clip, n, m, window, epsilon, tolerance, mass, counts, errors):
+    """One clip on its own."""
+    first = np.empty(n, np.int64)
+    first_places(n, m, window, first)
+    scores = np.empty((2 * window + 1, stride_of(n, window)), np.float64)
+    side = band_scores(source[clip], target[clip], n, m, window, first, epsilon, scores)
+    if side > 0:
+        return 2 * clip + side - 1
+    counts[clip] = annealed_newton(scores, first, n, m, window, epsilon, tolerance)
+    errors[clip] = store(scores, first, n, m, window, mass[clip])
+    return -1
+
+
+@compiled
+@no_type_check
+def solve_group(
+    source, target, lengths, members, window, epsilon, tolerance, mass, counts, errors
+):
+    """Up to eight clips in lock-step, the longest first; -1 where there is no member."""
+    longest = lengths[members[0]]
+    places = longest + 2 * window
+    plan, absent = vectors(places * group_line(window)), vectors(places)
+    bad = group_kernel(source, target, lengths, members, window, epsilon, plan, absent)
+    if bad >= 0:
+        return bad
+    rows, columns = vectors(places), vectors(places)
+    taken, error = np.zeros(LANES, np.int64), np.zeros(LANES)
+    group_warm_up(plan, longest, window, absent, WARM_UP, rows, columns)
+    group_newton(
+        plan, longest, window, absent, tolerance, NEWTON_STEPS, rows, columns, taken, error
+    )
+    group_store(plan, lengths, members, window, mass)
+    for lane in range(LANES):
+        clip = members[lane]
+        if clip >= 0:
+            counts[clip] = WARM_UP + taken[lane]
+            errors[clip] = error[lane] + rounding_of(mass)
     return -1
 
 
