@@ -112,36 +112,46 @@ def group_invert(sums, absent):
 
 @compiled
 @no_type_check
-def group_rescale(plan, longest, window, rows, columns):
-    """plan_ik *= rows_i columns_{i + k}."""
+def group_rescale(kernel, longest, window, rows, columns, plan):
+    """plan_ik = kernel_ik rows_i columns_{i + k}."""
     line = group_line(window)
     for i in range(longest):
         at = (window + i) * LANES
-        scale_vectors(plan, at * line, columns, i * LANES, rows, at, 2 * window + 1)
+        scale_vectors(kernel, at * line, columns, i * LANES, rows, at, 2 * window + 1, plan)
 
 
 @compiled
 @no_type_check
-def group_warm_up(plan, longest, window, absent, sweeps, rows, columns):
-    """Sinkhorn's sweeps: the kernel becomes a plan with exact rows and better columns."""
+def group_warm_up(kernel, longest, window, absent, sweeps, columns):
+    """Column scalings after so many of Sinkhorn's sweeps."""
+    rows = vectors(columns.shape[0])
     columns[:] = 1
     rows[:] = 1
     inner = slice(window, window + longest)
     for _ in range(sweeps):
-        group_row_sums(plan, longest, window, columns, rows)
+        group_row_sums(kernel, longest, window, columns, rows)
         group_invert(rows[inner], absent[inner])
-        group_column_sums(plan, longest, window, rows, columns)
+        group_column_sums(kernel, longest, window, rows, columns)
         group_invert(columns[inner], absent[inner])
-    group_row_sums(plan, longest, window, columns, rows)
-    group_invert(rows[inner], absent[inner])
-    group_rescale(plan, longest, window, rows, columns)
 
 
 @compiled
 @no_type_check
-def group_error(sums, absent, longest, window, error):
-    """Largest deviation of a sum from 1, for each clip."""
+def group_error(plan, absent, longest, window, error):
+    """Largest deviation of a row's or column's sum from 1, for each clip."""
+    ones, sums = vectors(absent.shape[0]), vectors(absent.shape[0])
+    ones[:] = 1
     error[:] = 0
+    group_row_sums(plan, longest, window, ones, sums)
+    add_error(sums, absent, longest, window, error)
+    group_column_sums(plan, longest, window, ones, sums)
+    add_error(sums, absent, longest, window, error)
+
+
+@compiled
+@no_type_check
+def add_error(sums, absent, longest, window, error):
+    """The error grows to the largest deviation of a sum from 1."""
     for place in range(window, window + longest):
         for lane in range(LANES):
             gap = abs(sums[place, lane] + absent[place, lane] - 1)

@@ -368,13 +368,16 @@ def laplacian_block(
 
 @intrinsic
 @no_type_check
-def scale_vectors(typing_context, band, o, columns, j, rows, i, count):
-    """band[o + 8 s + lane] *= rows[i + lane] * columns[j + 8 s + lane] for s < count."""
-    signature = types.void(band, types.intp, columns, types.intp, rows, types.intp, types.intp)
+def scale_vectors(typing_context, band, o, columns, j, rows, i, count, out):
+    """out[o + 8 s + lane] = band[the same] * rows[i + lane] * columns[j + 8 s + lane], s < count."""
+    signature = types.void(
+        band, types.intp, columns, types.intp, rows, types.intp, types.intp, out
+    )
 
     def generate(context, builder, signature, arguments):
-        band_type, _, columns_type, _, rows_type, _, _ = signature.args
-        band, o, columns, j, rows, i, count = arguments
+        band_type, _, columns_type, _, rows_type, _, _, out_type = signature.args
+        band, o, columns, j, rows, i, count, out = arguments
+        out = _data(context, builder, out_type, out)
         lanes = BYTES * 8 // band_type.dtype.bitwidth
         size = BYTES // lanes
         band = _data(context, builder, band_type, band)
@@ -383,10 +386,11 @@ def scale_vectors(typing_context, band, o, columns, j, rows, i, count):
         scale = builder.load(_vector_at(builder, rows, i, lanes), align=size)
         with cgutils.for_range(builder, count) as loop:
             shift = builder.mul(loop.index, ir.Constant(o.type, lanes))
-            place = _vector_at(builder, band, builder.add(o, shift), lanes)
+            given = _vector_at(builder, band, builder.add(o, shift), lanes)
+            place = _vector_at(builder, out, builder.add(o, shift), lanes)
             column = _vector_at(builder, columns, builder.add(j, shift), lanes)
             share = builder.fmul(scale, builder.load(column, align=size))
-            builder.store(builder.fmul(builder.load(place, align=size), share), place, align=size)
+            builder.store(builder.fmul(builder.load(given, align=size), share), place, align=size)
         return context.get_dummy_value()
 
     return signature, generate

@@ -18,6 +18,7 @@ from mmalign.align.kernels.cost import CHUNK, cosine_scores, line_of
 from mmalign.align.kernels.group import (
     ENTRIES,
     LANES,
+    group_error,
     group_kernel,
     group_line,
     group_store,
@@ -161,16 +162,18 @@ def solve_group(
     """Up to eight clips in lock-step, the longest first; -1 where there is no member."""
     longest = lengths[members[0]]
     places = longest + 2 * window
-    plan, absent = vectors(places * group_line(window)), vectors(places)
-    bad = group_kernel(source, target, lengths, members, window, epsilon, plan, absent)
+    kernel, absent = vectors(places * group_line(window)), vectors(places)
+    bad = group_kernel(source, target, lengths, members, window, epsilon, kernel, absent)
     if bad >= 0:
         return bad
-    rows, columns = vectors(places), vectors(places)
+    columns, plan = vectors(places), vectors(kernel.shape[0])
+    plan[:] = 0
     taken, error = np.zeros(LANES, np.int64), np.zeros(LANES)
-    group_warm_up(plan, longest, window, absent, WARM_UP, rows, columns)
+    group_warm_up(kernel, longest, window, absent, WARM_UP, columns)
     group_newton(
-        plan, longest, window, absent, tolerance, NEWTON_STEPS, rows, columns, taken, error
+        kernel, longest, window, absent, tolerance, NEWTON_STEPS, columns, taken, plan
     )
+    group_error(plan, absent, longest, window, error)
     group_store(plan, lengths, members, window, mass)
     for lane in range(LANES):
         clip = members[lane]
