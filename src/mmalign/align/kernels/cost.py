@@ -41,9 +41,12 @@ def cosine_scores(source, target, n, m, window, first, epsilon, start, scores):
     for i in range(start, stop):
         if n != m or i < window or i >= n - window:
             low, high = ends_of_row(first[i], i, n, m, window)
-            scores[i - start, :low] = -np.inf
-            scores[i - start, high:width] = -np.inf
-    scores[stop - start :] = -np.inf
+            for k in range(width):
+                if k < low or k >= high:
+                    scores[i - start, k] = -np.inf
+    for i in range(stop - start, rows):
+        for k in range(width):
+            scores[i, k] = -np.inf
     return 0
 
 
@@ -75,8 +78,9 @@ def row_products(steps, others, first, is_square, width, start, products):
                     products, i * line + lane, line - 1,
                 )  # fmt: skip
     else:
-        products[:] = start
         for i in range(first.size):
+            for k in range(line):
+                products[i, k] = start
             for lane in range(0, width, lanes):
                 eliminate(
                     steps, i * dim, 1, others, first[i] - first[0] + lane, reach, dim,
@@ -93,11 +97,13 @@ def gather_rows(sequence, start, stop, length, steps, at):
     """
     dim, end = steps.shape[1], at + stop - start
     given, flat = sequence.reshape(-1)[start * dim : stop * dim], steps.reshape(-1)
-    flat[: at * dim] = 0
     taken = flat[at * dim : end * dim]
+    for place in range(at * dim):
+        flat[place] = 0
     for place in range(given.size):
         taken[place] = given[place]
-    flat[end * dim :] = 0
+    for place in range(end * dim, flat.size):
+        flat[place] = 0
     squares = np.empty(stop - start, steps.dtype)
     sum_squares(steps, at, squares)
     if not are_certain(squares):

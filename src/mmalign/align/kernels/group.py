@@ -44,29 +44,25 @@ def group_line(window):
 def group_kernel(source, target, lengths, members, window, epsilon, plan, absent):
     """Fills ``plan`` with the members' exp(-cost / epsilon), and ``absent``.
 
-    Returns 2 * clip + side for the first clip whose source (side 0) or target (side 1) is not
-    finite, or -1.
+    Returns whether all members are finite.
     """
     line = group_line(window)
-    longest = lengths[members[0]]
-    width, rows = 2 * window + 1, plan.shape[0] // line
+    longest, width = lengths[members[0]], 2 * window + 1
     first = np.arange(longest)
     scores = np.empty((LANES, (longest + 15) // 16 * 16, line))
-    bad = -1
     for lane in range(LANES):
         clip = members[lane]
         n = lengths[clip] if clip >= 0 else 0
         for start in range(0, n, CHUNK):
             part = scores[lane, start : start + CHUNK]
             x, y = source[clip], target[clip]
-            side = cosine_scores(x, y, n, n, window, first, epsilon, start, part)
-            if side > 0 and (bad < 0 or 2 * clip + side - 1 < bad):
-                bad = 2 * clip + side - 1
-        scores[lane, n:] = -np.inf
-        absent[:, lane] = 1
-        absent[window : window + n, lane] = 0
-    plan[: window * line] = 0
-    plan[(window + longest) * line :] = 0
+            if cosine_scores(x, y, n, n, window, first, epsilon, start, part) > 0:
+                return False
+        for i in range(n, longest):
+            for k in range(width):
+                scores[lane, i, k] = -np.inf
+        for place in range(absent.shape[0]):
+            absent[place, lane] = place < window or place >= window + n
     stride = scores.shape[1] * line
     flat = plan.reshape(-1)
     for i in range(longest):
@@ -74,8 +70,12 @@ def group_kernel(source, target, lengths, members, window, epsilon, plan, absent
         for k in range(0, line, LANES):
             transpose(scores, i * line + k, stride, plan, (place + k) * LANES, LANES)
         exponential(flat[place * LANES : (place + width) * LANES])
-        flat[(place + width) * LANES : (place + line) * LANES] = 0
-    return bad
+        for rest in range((place + width) * LANES, (place + line) * LANES):
+            flat[rest] = 0
+    for margin in range(window * line * LANES):
+        flat[margin] = 0
+        flat[flat.size - 1 - margin] = 0
+    return True
 
 
 @compiled
@@ -104,7 +104,7 @@ def group_column_sums(plan, longest, window, rows, columns):
 @compiled
 @no_type_check
 def group_invert(sums, absent):
-    """sums = 1 / sums, and 1 where a clip is absent."""
+    """Turns sums into their inverses, and into 1 where a clip is absent."""
     totals, missing = sums.reshape(-1), absent.reshape(-1)
     for place in range(totals.size):
         totals[place] = 1 / (totals[place] + missing[place])

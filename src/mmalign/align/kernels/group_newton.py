@@ -149,9 +149,7 @@ def group_forward(longest, window, factors, step):
     walk = (line - 1) * LANES
     for j in range(longest):
         back = (j + span) * line * LANES - span * walk - LANES
-        add_sliding_dot(
-            factors, back, walk, step, j * LANES, LANES, span, step, (j + span) * LANES
-        )
+        add_sliding_dot(factors, back, walk, step, j * LANES, LANES, span, step, (j + span) * LANES)
 
 
 @compiled

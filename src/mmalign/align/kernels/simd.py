@@ -145,9 +145,9 @@ TILE = 8  # rows of a tile: enough independent sums to hide the latency of an ad
 @intrinsic
 @no_type_check
 def tile_products(typing_context, rows, i, di, columns, j, dj, count, start, out, o, do):
-    """out[o + r do + lane] = start + sum over s < count of rows[i + r di + s] columns[j + s dj + lane].
+    """out[o + r do + lane] = start + sum of rows[i + r di + s] * columns[j + s dj + lane].
 
-    For r < TILE: a product of small matrices, of which every column vector is read once.
+    For s < count and r < TILE: a small product of matrices, which reads every column vector once.
     """
     integers = (types.intp,) * 3
     signature = types.void(rows, *integers[:2], columns, *integers, rows.dtype, out, *integers[:2])
@@ -277,7 +277,9 @@ def transpose(typing_context, given, i, di, out, o, do):
             builder.load(_vector_at(builder, given, place, lanes), align=size)
             for place in _spaced(builder, i, di, lanes)
         ]
-        for row, place in zip(_transposed(builder, rows), _spaced(builder, o, do, lanes), strict=True):
+        for row, place in zip(
+            _transposed(builder, rows), _spaced(builder, o, do, lanes), strict=True
+        ):
             builder.store(row, _vector_at(builder, out, place, lanes), align=size)
         return context.get_dummy_value()
 
@@ -369,10 +371,8 @@ def laplacian_block(
 @intrinsic
 @no_type_check
 def scale_vectors(typing_context, band, o, columns, j, rows, i, count, out):
-    """out[o + 8 s + lane] = band[the same] * rows[i + lane] * columns[j + 8 s + lane], s < count."""
-    signature = types.void(
-        band, types.intp, columns, types.intp, rows, types.intp, types.intp, out
-    )
+    """out[o + 8 s + lane] = band[o + 8 s + lane] * rows[i + lane] * columns[j + 8 s + lane]."""
+    signature = types.void(band, types.intp, columns, types.intp, rows, types.intp, types.intp, out)
 
     def generate(context, builder, signature, arguments):
         band_type, _, columns_type, _, rows_type, _, _, out_type = signature.args

@@ -41,6 +41,7 @@ ANNEAL_FROM = 0.1  # where Newton converges in a few steps from anywhere; smalle
 ANNEAL_UNTIL = 1e-2  # marginal error that is good enough to go on to the next epsilon
 WARM_UP = 5  # Sinkhorn sweeps before Newton
 NEWTON_STEPS = 200  # per epsilon; more than 50 were never seen
+GROUP_STEPS = 30  # before a clip of a group is tried alone
 
 
 @compiled
@@ -105,74 +106,85 @@ def transpose_rows(rows, count, band, start):
             band[k:, start + i : start + i + lanes] = rest[: width - k]
 
 
+@no_type_check
+def groupable(lengths, target_lengths, window, epsilon):
+    """The clips that :func:`tolerance_groups` takes, the longest first; each is on its own merits.
+
+    In Python, so that the kernels of either path are compiled only once they are needed.
+    """
+    if epsilon < ANNEAL_FROM:
+        return np.empty(0, np.int64)
+    fits = (lengths == target_lengths) & (lengths * (2 * window + 1) <= ENTRIES)
+    chosen = np.flatnonzero(fits)
+    return chosen[np.argsort(-lengths[chosen], kind="stable")]
+
+
 @compiled
 @no_type_check
-def tolerance_batch(source, target, lengths, target_lengths, order, settings, mass, counts, errors):
-    """Every clip until its marginals are within ``tolerance``, in float64.
+def tolerance_groups(source, target, lengths, order, settings, mass, counts, errors, is_done):
+    """Clips of equal lengths until their marginals are within ``tolerance``, eight at a time.
 
-    ``settings`` is (window, epsilon, tolerance); ``order`` lists the clips, the longest first, so
-    that those of a group have about one length. Returns as :func:`sinkhorn_batch`.
+    ``settings`` is (window, epsilon, tolerance); ``order`` lists the clips to take, the longest
+    first, so that those of a group have about one length. Sets ``is_done`` for those that
+    converged; the others are left to :func:`tolerance_batch`.
     """
     window, epsilon, tolerance = settings
     tolerance -= rounding_of(mass)
-    members, count, bad = np.full(LANES, -1), 0, -1
-    for position in range(order.size):
-        clip = order[position]
-        n, m = lengths[clip], target_lengths[clip]
-        found = -1
-        if n == m and n * (2 * window + 1) <= ENTRIES and epsilon >= ANNEAL_FROM:
-            members[count] = clip
-            count += 1
-        else:
-            found = solve_clip(
-                source, target, clip, n, m, window, epsilon, tolerance, mass, counts, errors
-            )
-        if count == LANES or (count > 0 and position == order.size - 1):
-            group = solve_group(
-                source, target, lengths, members, window, epsilon, tolerance, mass, counts, errors
-            )
-            found = min(found, group) if min(found, group) >= 0 else max(found, group)
-            members[:] = -1
-            count = 0
-        if found >= 0 and (bad < 0 or found < bad):
-            bad = found
-    return bad
+    members = np.full(LANES, -1)
+    for start in range(0, order.size, LANES):
+        for lane in range(LANES):
+            members[lane] = order[start + lane] if start + lane < order.size else -1
+        solve_group(
+            source, target, lengths, members, window, epsilon, tolerance,
+            mass, counts, errors, is_done,
+        )  # fmt: skip
 
 
 @compiled
 @no_type_check
-def solve_clip(source, target, clip, n, m, window, epsilon, tolerance, mass, counts, errors):
-    """One clip on its own."""
-    first = np.empty(n, np.int64)
-    first_places(n, m, window, first)
-    scores = np.empty((2 * window + 1, stride_of(n, window)), np.float64)
-    side = band_scores(source[clip], target[clip], n, m, window, first, epsilon, scores)
-    if side > 0:
-        return 2 * clip + side - 1
-    counts[clip] = annealed_newton(scores, first, n, m, window, epsilon, tolerance)
-    errors[clip] = store(scores, first, n, m, window, mass[clip])
+def tolerance_batch(
+    source, target, lengths, target_lengths, settings, mass, counts, errors, is_done
+):
+    """Every clip that is not done until its marginals are within ``tolerance``, in float64.
+
+    ``settings`` is (window, epsilon, tolerance). Returns as :func:`sinkhorn_batch`.
+    """
+    window, epsilon, tolerance = settings
+    tolerance -= rounding_of(mass)
+    for clip in range(mass.shape[0]):
+        if is_done[clip]:
+            continue
+        n, m = lengths[clip], target_lengths[clip]
+        first = np.empty(n, np.int64)
+        first_places(n, m, window, first)
+        scores = np.empty((2 * window + 1, stride_of(n, window)), np.float64)
+        side = band_scores(source[clip], target[clip], n, m, window, first, epsilon, scores)
+        if side > 0:
+            return 2 * clip + side - 1
+        counts[clip] = annealed_newton(scores, first, n, m, window, epsilon, tolerance)
+        errors[clip] = store(scores, first, n, m, window, mass[clip])
     return -1
 
 
 @compiled
 @no_type_check
 def solve_group(
-    source, target, lengths, members, window, epsilon, tolerance, mass, counts, errors
+    source, target, lengths, members, window, epsilon, tolerance, mass, counts, errors, is_done
 ):
-    """Up to eight clips in lock-step, the longest first; -1 where there is no member."""
+    """Up to eight clips in lock-step, the longest first; -1 where there is no member.
+
+    Those that are not finite or did not converge are not done, and will be tried alone.
+    """
     longest = lengths[members[0]]
     places = longest + 2 * window
-    kernel, absent = vectors(places * group_line(window)), vectors(places)
-    bad = group_kernel(source, target, lengths, members, window, epsilon, kernel, absent)
-    if bad >= 0:
-        return bad
-    columns, plan = vectors(places), vectors(kernel.shape[0])
+    kernel, plan = vectors(places * group_line(window)), vectors(places * group_line(window))
+    absent, columns = vectors(places), vectors(places)
+    if not group_kernel(source, target, lengths, members, window, epsilon, kernel, absent):
+        return
     plan[:] = 0
     taken, error = np.zeros(LANES, np.int64), np.zeros(LANES)
     group_warm_up(kernel, longest, window, absent, WARM_UP, columns)
-    group_newton(
-        kernel, longest, window, absent, tolerance, NEWTON_STEPS, columns, taken, plan
-    )
+    group_newton(kernel, longest, window, absent, tolerance, GROUP_STEPS, columns, taken, plan)
     group_error(plan, absent, longest, window, error)
     group_store(plan, lengths, members, window, mass)
     for lane in range(LANES):
@@ -180,7 +192,7 @@ def solve_group(
         if clip >= 0:
             counts[clip] = WARM_UP + taken[lane]
             errors[clip] = error[lane] + rounding_of(mass)
-    return -1
+            is_done[clip] = error[lane] <= tolerance
 
 
 @compiled
