@@ -8,8 +8,6 @@ from mmalign.align.kernels.band import in_vectors, lanes_of
 from mmalign.align.kernels.jit import compiled
 from mmalign.align.kernels.simd import TILE, dot, eliminate, tile_products, transpose
 
-CHUNK = 256  # rows at a time: their steps stay in the cache, however long the clip
-
 
 @compiled
 @no_type_check
@@ -23,8 +21,8 @@ def line_of(width, lanes):
 def cosine_scores(source, target, n, m, window, first, epsilon, start, scores):
     """scores_ik = -cost_ik / epsilon for the rows from ``start`` on, and -inf outside.
 
-    ``scores`` is ``[rows, line]``, at most CHUNK rows and a multiple of TILE; what a line holds
-    after its entries has no meaning. Returns which side is not finite; 0: both are; 1: the source
+    ``scores`` is ``[rows, line]``, a multiple of TILE rows; what a line holds after its entries has
+    no meaning. Returns which side is not finite; 0: both are; 1: the source
     is not; 2: the target is not.
     """
     width, dim = 2 * window + 1, source.shape[1]

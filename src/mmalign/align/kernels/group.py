@@ -14,7 +14,7 @@ from typing import no_type_check
 
 import numpy as np
 
-from mmalign.align.kernels.cost import CHUNK, cosine_scores, line_of
+from mmalign.align.kernels.cost import cosine_scores, line_of
 from mmalign.align.kernels.exponential import exponential
 from mmalign.align.kernels.jit import compiled
 from mmalign.align.kernels.simd import scale_vectors, sliding_dot, transpose
@@ -53,10 +53,9 @@ def group_kernel(source, target, lengths, members, window, epsilon, plan, absent
     for lane in range(LANES):
         clip = members[lane]
         n = lengths[clip] if clip >= 0 else 0
-        for start in range(0, n, CHUNK):
-            part = scores[lane, start : start + CHUNK]
+        if n > 0:
             x, y = source[clip], target[clip]
-            if cosine_scores(x, y, n, n, window, first, epsilon, start, part) > 0:
+            if cosine_scores(x, y, n, n, window, first, epsilon, 0, scores[lane]) > 0:
                 return False
         for i in range(n, longest):
             for k in range(width):

@@ -25,7 +25,7 @@ LONGEST = 40.0  # of a step in log mass, so that nothing overflows
 SUFFICIENT = 0.2  # share of the promised decrease that a step must keep; a Newton step keeps a half
 CLOSE = 1e-4  # a marginal error from which Newton converges quadratically
 HALVINGS = 40
-LINES = 128  # of the Hessian at a time
+LINES = 32  # of the Hessian at a time
 
 
 @compiled

@@ -42,7 +42,10 @@ def _everywhere(builder, number, lanes):
 @no_type_check
 def _accumulate(builder, start, count, indices, strides, term):
     """Adds term(indices + s strides) for s in 0 .. count-1 to ``start``, in a register."""
-    terms = lambda *at: [term(*at)]  # noqa: E731
+
+    def terms(*at):
+        return [term(*at)]
+
     return _accumulate_many(builder, [start], count, indices, strides, terms)[0]
 
 
@@ -333,14 +336,16 @@ def laplacian_block(
 
     def generate(context, builder, signature, arguments):
         plan, i, j, walk, count, factors, f, weights, w, back, lines, o, pivots = arguments
-        types_ = signature.args
+        kinds = signature.args
         lanes, size = 8, 8
-        plan = _data(context, builder, types_[0], plan)
-        factors = _data(context, builder, types_[5], factors)
-        weights = _data(context, builder, types_[7], weights)
-        pivots = _data(context, builder, types_[12], pivots)
+        plan = _data(context, builder, kinds[0], plan)
+        factors = _data(context, builder, kinds[5], factors)
+        weights = _data(context, builder, kinds[7], weights)
+        pivots = _data(context, builder, kinds[12], pivots)
         stride = ir.Constant(o.type, lanes)
-        load = lambda data, at: builder.load(_vector_at(builder, data, at, lanes), align=size)  # noqa: E731
+
+        def load(data, at):
+            return builder.load(_vector_at(builder, data, at, lanes), align=size)
 
         def products(left, right):
             def terms(at_left, at_right):

@@ -14,7 +14,7 @@ from mmalign.align.kernels.band import (
     row_sums,
     stride_of,
 )
-from mmalign.align.kernels.cost import CHUNK, cosine_scores, line_of
+from mmalign.align.kernels.cost import cosine_scores, line_of
 from mmalign.align.kernels.group import (
     ENTRIES,
     LANES,
@@ -39,6 +39,10 @@ from mmalign.align.kernels.sinkhorn import (
 
 ANNEAL_FROM = 0.1  # where Newton converges in a few steps from anywhere; smaller epsilons halve it
 ANNEAL_UNTIL = 1e-2  # marginal error that is good enough to go on to the next epsilon
+# Rows whose cost is computed at a time, so that they stay in the cache, however long the clip.
+# Each chunk reads its window again: hardly felt beside Newton, which can take smaller buffers.
+SINKHORN_ROWS = 256
+NEWTON_ROWS = 32
 WARM_UP = 5  # Sinkhorn sweeps before Newton
 NEWTON_STEPS = 200  # per epsilon; more than 50 were never seen
 GROUP_STEPS = 30  # before a clip of a group is tried alone
@@ -60,7 +64,7 @@ def sinkhorn_batch(source, target, lengths, target_lengths, settings, mass, coun
         shape = (2 * window + 1, stride_of(n, window))
         plan = np.empty(shape, mass.dtype)
         x, y = source[clip], target[clip]
-        side = band_scores(x, y, n, m, window, first, epsilon, plan)
+        side = band_scores(x, y, n, m, window, first, epsilon, SINKHORN_ROWS, plan)
         if side > 0:
             return 2 * clip + side - 1
         counts[clip] = iterations
@@ -69,7 +73,7 @@ def sinkhorn_batch(source, target, lengths, target_lengths, settings, mass, coun
             errors[clip] = store(plan, first, n, m, window, mass[clip])
             continue
         precise = np.empty(shape, np.float64)
-        band_scores(x, y, n, m, window, first, epsilon, precise)
+        band_scores(x, y, n, m, window, first, epsilon, SINKHORN_ROWS, precise)
         log_plan(precise, first, n, m, window, iterations)
         errors[clip] = store(precise, first, n, m, window, mass[clip])
     return -1
@@ -77,16 +81,16 @@ def sinkhorn_batch(source, target, lengths, target_lengths, settings, mass, coun
 
 @compiled
 @no_type_check
-def band_scores(source, target, n, m, window, first, epsilon, scores):
-    """Fills a band with -cost / epsilon; returns which side is not finite, as cosine_scores."""
+def band_scores(source, target, n, m, window, first, epsilon, chunk, scores):
+    """Fills a band with -cost / epsilon, a chunk of rows at a time; returns as cosine_scores."""
     width, lanes = scores.shape[0], lanes_of(scores)
     scores[:, n:] = -np.inf
-    rows = np.empty((min(CHUNK, in_vectors(n)), line_of(width, lanes)), scores.dtype)
-    for start in range(0, n, CHUNK):
+    rows = np.empty((min(chunk, in_vectors(n)), line_of(width, lanes)), scores.dtype)
+    for start in range(0, n, chunk):
         side = cosine_scores(source, target, n, m, window, first, epsilon, start, rows)
         if side > 0:
             return side
-        transpose_rows(rows, min(CHUNK, n - start), scores, start)
+        transpose_rows(rows, min(chunk, n - start), scores, start)
     return 0
 
 
@@ -158,7 +162,8 @@ def tolerance_batch(
         first = np.empty(n, np.int64)
         first_places(n, m, window, first)
         scores = np.empty((2 * window + 1, stride_of(n, window)), np.float64)
-        side = band_scores(source[clip], target[clip], n, m, window, first, epsilon, scores)
+        x, y = source[clip], target[clip]
+        side = band_scores(x, y, n, m, window, first, epsilon, NEWTON_ROWS, scores)
         if side > 0:
             return 2 * clip + side - 1
         counts[clip] = annealed_newton(scores, first, n, m, window, epsilon, tolerance)
