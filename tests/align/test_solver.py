@@ -99,6 +99,46 @@ def test_batch_mates_padding_and_position_never_change_a_bit():
         assert torch.equal(alone.mass, together.mass[clip, : len(source)])
 
 
+@pytest.mark.parametrize("window", [1, 8])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_clips_of_a_group_do_not_change_a_bit_of_each_other(window, dtype):
+    """Easy, hard and long clips in lock-step: each must stop where it would stop alone."""
+    source, target = draw(2, 19, 120, 5, dtype=dtype)
+    target[::3] = source[::3]
+    target[1::3] = -source[1::3]
+    lengths = torch.randint(1, 121, (19,), generator=torch.Generator().manual_seed(0))
+    options = {"window": window, "epsilon": 0.1, "tolerance": 1e-12}
+    together = solve(source, target, source_lengths=lengths, target_lengths=lengths, **options)
+    assert together.converged.all()
+    for clip, n in enumerate(lengths.tolist()):
+        alone = solve(source[clip, :n], target[clip, :n], **options)
+        assert torch.equal(alone.mass, together.mass[clip, :n])
+        assert torch.equal(alone.iterations, together.iterations[clip])
+        assert (together.mass[clip, n:] == 0).all()
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.3, 5.0])
+def test_clips_in_a_group_and_clips_alone_get_one_answer(monkeypatch, epsilon):
+    from mmalign.align.kernels import solve as kernels
+
+    problems = draw_problems(11, batch=20)
+    arguments = problems.arguments | {"epsilon": epsilon, "tolerance": 1e-13}
+    grouped = solve(problems.source, problems.target, **arguments)
+    monkeypatch.setattr(kernels, "groupable", lambda *_: np.empty(0, np.int64))
+    alone = solve(problems.source, problems.target, **arguments)
+    assert grouped.converged.all()
+    assert (grouped.mass - alone.mass).abs().max() <= 1e-11
+
+
+def test_the_first_bad_clip_is_named_whatever_the_order_of_work():
+    source, target = draw(2, 12, 30, 4)
+    lengths = torch.arange(8, 20)
+    target[[3, 11], 2] = torch.nan
+    source[7, 1] = torch.inf
+    with pytest.raises(AlignmentError, match="the target of clip 3 holds NaN"):
+        solve(source, target, source_lengths=lengths, target_lengths=lengths)
+
+
 def test_batch_mates_do_not_matter_on_the_portable_path(portable):
     problems = draw_problems(7, batch=9)
     options = {"window": problems.window, "epsilon": problems.epsilon, "tolerance": 1e-12}

@@ -3,6 +3,7 @@
 from functools import cache
 from types import ModuleType
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -56,7 +57,12 @@ def solve_compiled(
     )
     answer = (mass.numpy(), counts.numpy(), errors.numpy())
     if iterations is None:
-        bad = solver.tolerance_batch(*problem, (window, epsilon, tolerance), *answer)
+        settings = (window, epsilon, tolerance)
+        is_done = np.zeros(batch, np.bool_)
+        order = solver.groupable(*problem[2:], window, epsilon)
+        if order.size:
+            solver.tolerance_groups(*problem[:3], order, settings, *answer, is_done)
+        bad = -1 if is_done.all() else solver.tolerance_batch(*problem, settings, *answer, is_done)
     else:
         bad = solver.sinkhorn_batch(*problem, (window, epsilon, iterations), *answer)
     if bad >= 0:

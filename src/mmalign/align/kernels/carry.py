@@ -4,10 +4,10 @@ from typing import no_type_check
 
 import numpy as np
 
-from mmalign.align.kernels.band import first_places, lanes_of, places_of, stride_of
-from mmalign.align.kernels.cost import inner_products, transpose
+from mmalign.align.kernels.band import first_places, in_vectors, lanes_of, places_of
+from mmalign.align.kernels.cost import line_of, row_products
 from mmalign.align.kernels.jit import compiled
-from mmalign.align.kernels.simd import eliminate, sliding_dot
+from mmalign.align.kernels.simd import dot, eliminate
 
 
 @compiled
@@ -123,32 +123,21 @@ def correlate(visible, gradient, imputed, n, m, first, start, stop, to_mass):
     """to_mass_ik = <gradient_j, visible_i - imputed_j>."""
     width, dim = to_mass.shape[1], visible.shape[1]
     window = width // 2
-    places = places_of(n, m, window)
-    steps, others = np.empty((dim, places), visible.dtype), np.empty((dim, places), visible.dtype)
-    transpose(visible, n, 0, steps)
-    transpose(gradient, m, window, others)
-    products = np.empty((width, stride_of(n, window)), visible.dtype)
-    inner_products(steps, others, n, m, first, products)
+    steps = np.zeros((in_vectors(n), dim), visible.dtype)
+    steps[:n] = visible[:n]
+    others = np.zeros((dim, places_of(n, m, window)), visible.dtype)
     own = np.empty(m, visible.dtype)
     for j in range(m):
-        own[j] = inner_product(gradient[j], imputed[j])
+        own[j] = dot(gradient[j], 0, imputed[j], 0, dim)
+        place = j + window - first[0]
+        for d in range(dim if place >= 0 else 0):
+            others[d, place] = gradient[j, d]
+    products = np.empty((in_vectors(n), line_of(width, lanes_of(visible))), visible.dtype)
+    nothing = visible.dtype.type(0)
+    row_products(steps, others, first[:n], n == m, width, nothing, products)
     for i in range(n):
         for k in range(start[i], stop[i]):
-            to_mass[i, k] = products[k, i] - own[first[i] + k - window]
-
-
-@compiled
-@no_type_check
-def inner_product(left, right):
-    """Sum of the products, a vector of partial sums at a time."""
-    lanes = lanes_of(left)
-    whole = left.size // lanes
-    partial = np.empty(lanes, left.dtype)
-    sliding_dot(left, 0, lanes, right, 0, lanes, whole, partial, 0)
-    total = partial.sum()
-    for d in range(whole * lanes, left.size):
-        total += left[d] * right[d]
-    return total
+            to_mass[i, k] = products[i, k] - own[first[i] + k - window]
 
 
 @compiled

@@ -4,125 +4,173 @@ from typing import no_type_check
 
 import numpy as np
 
-from mmalign.align.kernels.band import lanes_of, places_of
+from mmalign.align.kernels.band import in_vectors, lanes_of
 from mmalign.align.kernels.jit import compiled
-from mmalign.align.kernels.simd import sliding_dot
+from mmalign.align.kernels.simd import TILE, dot, eliminate, tile_products, transpose
 
 
 @compiled
 @no_type_check
-def cosine_scores(source, target, n, m, window, first, epsilon, scores):
-    """scores_ik = -cost_ik / epsilon, and -inf outside; returns which side is not finite.
+def line_of(width, lanes):
+    """Places of a row of scores: its entries, and what :func:`row_products` spills beyond them."""
+    return (width + TILE - 1 + lanes - 1) // lanes * lanes
 
-    0: both are finite; 1: the source is not; 2: the target is not.
+
+@compiled
+@no_type_check
+def cosine_scores(source, target, n, m, window, first, epsilon, start, scores):
+    """scores_ik = -cost_ik / epsilon for the rows from ``start`` on, and -inf outside.
+
+    ``scores`` is ``[rows, line]``, a multiple of TILE rows; what a line holds after its entries has
+    no meaning. Returns which side is not finite; 0: both are; 1: the source
+    is not; 2: the target is not.
     """
-    dim, places = source.shape[1], places_of(n, m, window)
-    steps, others = np.empty((dim, places), scores.dtype), np.empty((dim, places), scores.dtype)
-    step_scale, other_scale = np.empty(places, scores.dtype), np.empty(places, scores.dtype)
-    if not gather_steps(source, n, 0, steps, step_scale):
+    width, dim = 2 * window + 1, source.shape[1]
+    rows = scores.shape[0]
+    stop, origin = min(n, start + rows), first[start]
+    reach = in_vectors(first[stop - 1] - origin + scores.shape[1])
+    steps, others = np.empty((rows, dim), scores.dtype), np.empty((dim, reach), scores.dtype)
+    sharpness = scores.dtype.type(1 / epsilon)
+    if not gather_rows(source, start, stop, sharpness, steps, 0):
         return 1
-    if not gather_steps(target, m, window, others, other_scale):
+    if not gather_columns(target, m, window, origin, others):
         return 2
-    inner_products(steps, others, n, m, first, scores)
-    negate_cost(first, n, m, step_scale, other_scale, epsilon, scores)
-    erase_outside(first, n, m, window, scores)
+    row_products(steps, others, first[start:stop], n == m, width, -sharpness, scores)
+    for i in range(start, stop):
+        if n != m or i < window or i >= n - window:
+            low, high = ends_of_row(first[i], i, n, m, window)
+            for k in range(width):
+                if k < low or k >= high:
+                    scores[i - start, k] = -np.inf
+    for i in range(stop - start, rows):
+        for k in range(width):
+            scores[i, k] = -np.inf
     return 0
 
 
 @compiled
 @no_type_check
-def gather_steps(sequence, length, offset, steps, scale):
-    """Writes steps as columns, from ``offset`` on, and what scales each to length 1 (or 0 to 0).
+def ends_of_row(first, i, n, m, window):
+    """The entries low .. high - 1 of row i lie inside window and sequence (design E13)."""
+    last = min(((2 * i + 1) * m - n + 2 * n * window) // (2 * n), m - 1)
+    return max(0, window - first), last + window - first + 1
 
-    Returns whether all steps are finite.
+
+@compiled
+@no_type_check
+def row_products(steps, others, first, is_square, width, start, products):
+    """products_ik = start + <step i, other step at place first_i - first_0 + k>.
+
+    Rows of a square band meet columns that move on by one a row, so that one small product of
+    matrices holds TILE of them: four times as fast as walking along the diagonals (0.26 ms became
+    0.07 ms for 2158 rows). Each row is written a place further left than the one before; what is
+    left of its first entry spills into the end of the line before, which nobody reads.
     """
-    dim, places = steps.shape
-    transpose(sequence, length, offset, steps)
-    for i in range(0, places, lanes_of(steps)):
-        sliding_dot(steps, i, places, steps, i, places, dim, scale, i)
-    huge = 1e100 if steps.itemsize == 8 else 1e30
-    doubtful = 0
-    for i in range(offset, offset + length):
-        # A zero vector is no doubt, but a vector whose squares vanish looks the same.
-        doubtful += not (1 / huge < scale[i]) & (scale[i] < huge)
-    if doubtful and not shrink_steps(steps, offset, length, scale):
-        return False
-    for i in range(places):
-        scale[i] = 1 / np.sqrt(scale[i]) if scale[i] > 0 else 0
-    return True
-
-
-@compiled
-@no_type_check
-def transpose(sequence, length, offset, steps):
-    """Writes steps as columns, from ``offset`` on, and 0 elsewhere."""
-    steps[:] = 0
-    for i in range(length):
-        for d in range(steps.shape[0]):
-            steps[d, i + offset] = sequence[i, d]
-
-
-@compiled
-@no_type_check
-def shrink_steps(steps, offset, length, squares):
-    """Divides each step by its largest entry, so that squares neither overflow nor vanish."""
-    for i in range(offset, offset + length):
-        largest = 0.0
-        for d in range(steps.shape[0]):
-            size = abs(steps[d, i])
-            if not size < np.inf:
-                return False
-            largest = max(largest, size)
-        squares[i] = 0
-        for d in range(steps.shape[0] if largest > 0 else 0):
-            steps[d, i] /= largest
-            squares[i] += steps[d, i] * steps[d, i]
-    return True
-
-
-@compiled
-@no_type_check
-def inner_products(steps, others, n, m, first, band):
-    """band_ik = <step i, other step at place first_i + k>."""
-    dim, places = steps.shape
-    width, stride = band.shape
-    if n == m:
-        for i in range(0, n, lanes_of(band)):
-            for k in range(width):
-                sliding_dot(steps, i, places, others, i + k, places, dim, band, k * stride + i)
+    dim, reach = others.shape
+    line, lanes = products.shape[1], lanes_of(products)
+    if is_square:
+        for i in range(0, first.size, TILE):
+            for lane in range(0, width + TILE - 1, lanes):
+                tile_products(
+                    steps, i * dim, dim, others, i + lane, reach, dim, start,
+                    products, i * line + lane, line - 1,
+                )  # fmt: skip
     else:
-        for i in range(n):
-            for k in range(width):
-                total = steps[0, i] * others[0, first[i] + k]
-                for d in range(1, dim):
-                    total += steps[d, i] * others[d, first[i] + k]
-                band[k, i] = total
+        for i in range(first.size):
+            for k in range(line):
+                products[i, k] = start
+            for lane in range(0, width, lanes):
+                eliminate(
+                    steps, i * dim, 1, others, first[i] - first[0] + lane, reach, dim,
+                    products, i * line + lane,
+                )  # fmt: skip
 
 
 @compiled
 @no_type_check
-def negate_cost(first, n, m, step_scale, other_scale, epsilon, band):
-    """Inner products become -(1 - cosine) / epsilon."""
-    sharpness = band.dtype.type(1 / epsilon)
-    for k in range(band.shape[0]):
-        diagonal, shifted = band[k], other_scale[k:]
-        for i in range(n):
-            scale = shifted[i] if n == m else other_scale[first[i] + k]
-            diagonal[i] = (diagonal[i] * step_scale[i] * scale - 1) * sharpness
+def gather_rows(sequence, start, stop, length, steps, at):
+    """Writes the steps start .. stop - 1 from line ``at`` on, scaled to ``length``; 0 stays 0.
+
+    The other lines become 0. Returns whether all steps are finite.
+    """
+    dim, end = steps.shape[1], at + stop - start
+    given, flat = sequence.reshape(-1)[start * dim : stop * dim], steps.reshape(-1)
+    taken = flat[at * dim : end * dim]
+    for place in range(at * dim):
+        flat[place] = 0
+    for place in range(given.size):
+        taken[place] = given[place]
+    for place in range(end * dim, flat.size):
+        flat[place] = 0
+    squares = np.empty(stop - start, steps.dtype)
+    sum_squares(steps, at, squares)
+    if not are_certain(squares):
+        for i in range(at, end):
+            if not shrink(steps[i]):
+                return False
+        sum_squares(steps, at, squares)
+    for i in range(squares.size):
+        squares[i] = length / np.sqrt(squares[i]) if squares[i] > 0 else 0
+    for i in range(squares.size):
+        for d in range(dim):
+            steps[at + i, d] *= squares[i]
+    return True
 
 
 @compiled
 @no_type_check
-def erase_outside(first, n, m, window, scores):
-    """Entries outside the window or either sequence become -inf."""
-    width = scores.shape[0]
-    for k in range(width):
-        scores[k, n:] = -np.inf
-    for i in range(n):
-        if n == m and window <= i < n - window:
-            continue
-        last = min(((2 * i + 1) * m - n + 2 * n * window) // (2 * n), m - 1)
-        for k in range(last + window - first[i] + 1, width):
-            scores[k, i] = -np.inf
-        for k in range(window - first[i]):
-            scores[k, i] = -np.inf
+def gather_columns(sequence, length, window, origin, others):
+    """Writes the steps at the places from ``origin`` on as columns, scaled to length 1.
+
+    There are zeros where there is no step. Returns whether all are finite.
+    """
+    dim, reach = others.shape
+    lanes = lanes_of(others)
+    low, high = max(0, origin - window), min(length, origin + reach - window)
+    steps = np.empty((reach, dim), others.dtype)
+    one = others.dtype.type(1)
+    if not gather_rows(sequence, low, high, one, steps, low - origin + window):
+        return False
+    whole = dim // lanes * lanes
+    for place in range(0, reach, lanes):
+        for d in range(0, whole, lanes):
+            transpose(steps, place * dim + d, dim, others, d * reach + place, reach)
+    for d in range(whole, dim):
+        for place in range(reach):
+            others[d, place] = steps[place, d]
+    return True
+
+
+@compiled
+@no_type_check
+def sum_squares(steps, at, squares):
+    """Squared length of every step from ``at`` on."""
+    dim = steps.shape[1]
+    for i in range(squares.size):
+        squares[i] = dot(steps, (at + i) * dim, steps, (at + i) * dim, dim)
+
+
+@compiled
+@no_type_check
+def are_certain(squares):
+    """Whether nothing overflowed or vanished. A zero vector looks like one whose squares did."""
+    huge = 1e100 if squares.itemsize == 8 else 1e30
+    doubtful = 0
+    for i in range(squares.size):
+        doubtful += not (1 / huge < squares[i]) & (squares[i] < huge)
+    return doubtful == 0
+
+
+@compiled
+@no_type_check
+def shrink(step):
+    """Divides by the largest entry, so that squares are in range; returns if all are finite."""
+    largest = 0.0
+    for d in range(step.size):
+        size = abs(step[d])
+        if not size < np.inf:
+            return False
+        largest = max(largest, size)
+    for d in range(step.size if largest > 0 else 0):
+        step[d] /= largest
+    return True

@@ -5,6 +5,7 @@ from typing import no_type_check
 import numpy as np
 
 from mmalign.align.kernels.jit import compiled
+from mmalign.align.kernels.simd import power_of_two
 
 # exp(x) = 2^k exp(r) with k = round(x / log 2) and |r| <= log(2) / 2. Adding MAGIC rounds to an
 # integer and leaves that integer in the lowest bits of the float, ready to become an exponent.
@@ -17,15 +18,15 @@ LOWEST = -708.0  # below, exp is no normal number any more and becomes exactly 0
 
 @compiled
 @no_type_check
-def exponential(exponents, power, out):
-    """Writes exp(exponents), within 1 ulp of float64; exactly 0 below -708 and at -inf.
+def exponential(exponents):
+    """Exponents become exp of them, within 1 ulp of float64; exactly 0 below -708 and at -inf.
 
-    ``power`` is float64 scratch of the same length. Exponents above 709 are not expected.
+    Exponents above 709 are not expected. In place: two arrays that might overlap cost the SIMD.
     """
     for i in range(exponents.size):
-        x = max(np.float64(exponents[i]), LOWEST)
+        exponent = np.float64(exponents[i])
+        x = max(exponent, LOWEST)
         shifted = x * LOG2_E + MAGIC
-        power[i] = shifted
         k = shifted - MAGIC
         r = x - k * LOG_2_HIGH - k * LOG_2_LOW
         p = 1.0 / 479001600.0
@@ -41,9 +42,4 @@ def exponential(exponents, power, out):
         p = p * r + 0.5
         p = p * r + 1.0
         p = p * r + 1.0
-        out[i] = p if exponents[i] > LOWEST else 0.0
-    bits = power.view(np.int64)
-    for i in range(exponents.size):
-        bits[i] = (bits[i] + 1023) << 52
-    for i in range(exponents.size):
-        out[i] *= power[i]
+        exponents[i] = p * power_of_two(shifted) if exponent > LOWEST else 0.0

@@ -15,7 +15,7 @@ from typing import no_type_check
 import numpy as np
 
 from mmalign.align.kernels.band import column_sums, lanes_of, places_of, rescale, row_sums
-from mmalign.align.kernels.banded import line_of, solve_laplacian
+from mmalign.align.kernels.banded import eliminate_lines, line_of, substitute_back
 from mmalign.align.kernels.exponential import exponential
 from mmalign.align.kernels.jit import compiled
 from mmalign.align.kernels.simd import sliding_dot
@@ -25,6 +25,7 @@ LONGEST = 40.0  # of a step in log mass, so that nothing overflows
 SUFFICIENT = 0.2  # share of the promised decrease that a step must keep; a Newton step keeps a half
 CLOSE = 1e-4  # a marginal error from which Newton converges quadratically
 HALVINGS = 40
+LINES = 32  # of the Hessian at a time
 
 
 @compiled
@@ -37,19 +38,16 @@ def newton(plan, first, n, m, window, tolerance, limit, potentials):
     width = plan.shape[0]
     places = places_of(n, m, window)
     rows, columns, sums = np.zeros(places), np.zeros(places), np.zeros(places)
-    step = np.empty(m)
-    line = line_of(width)
-    hessian = np.empty((m + 1, line))
+    step, inverse, factors = np.empty(m), np.empty(m), np.empty((m, width))
     rows[width - 1 : width - 1 + n] = 1
     column_sums(plan, first, n, m, rows, sums)
     error = column_error(sums, window, n, m)
     for taken in range(limit):
         if error <= tolerance:
             return taken
-        assemble(plan, first, n, m, window, hessian)
         for j in range(m):
             step[j] = n / m - sums[window + j]
-        solve_laplacian(hessian, width, step, m, NOISE * n / m)
+        solve_hessian(plan, first, n, m, window, factors, inverse, step)
         trial = search(plan, first, n, m, window, step, sums, error, rows, columns)
         if trial >= error and error < 1e-9:
             return taken  # rounding is all that is left
@@ -73,7 +71,7 @@ def search(plan, first, n, m, window, step, sums, error, rows, columns):
     inf if no step helps.
     """
     margin = plan.shape[0] - 1
-    power, reached = np.empty(m), np.zeros(columns.size)
+    reached = np.zeros(columns.size)
     slope, longest = 0.0, 0.0
     for j in range(m):
         slope += (sums[window + j] - n / m) * step[j]
@@ -81,7 +79,9 @@ def search(plan, first, n, m, window, step, sums, error, rows, columns):
     share = min(1.0, LONGEST / longest) if longest > 0 else 1.0
     step *= share
     for _ in range(HALVINGS):
-        exponential(step, power, columns[window:])
+        powers = columns[window : window + m]
+        powers[:] = step
+        exponential(powers)
         row_sums(plan, first, n, m, columns, rows)
         change = 0.0
         for j in range(m):
@@ -113,24 +113,65 @@ def column_error(sums, window, n, m):
 
 @compiled
 @no_type_check
-def assemble(plan, first, n, m, window, hessian):
-    """hessian[j, d] = entry (j, j + d) of diag(column sums) - plan^T plan, for d >= 1."""
+def solve_hessian(plan, first, n, m, window, factors, inverse, step):
+    """Solves (diag(column sums) - plan^T plan) x = step in place.
+
+    The matrix is only ever there in part: LINES lines are assembled and eliminated while they are
+    in the cache. For 65,536 steps a whole one would be 24 MiB, written and read at every step.
+    """
+    width = plan.shape[0]
+    margin = width - 1
+    weights = np.zeros((margin + LINES, line_of(width)))
+    diagonals = np.empty((width, LINES + 16))
+    row = 0
+    for start in range(0, m, LINES):
+        stop = min(m, start + LINES)
+        weights[:margin] = weights[LINES:]
+        weights[margin:] = 0
+        if n == m:
+            assemble_square(plan, window, start, stop, diagonals, weights)
+        else:
+            row = assemble_slanted(plan, first, row, window, start, stop, weights)
+        noise = NOISE * n / m
+        eliminate_lines(weights, start, stop, width, noise, factors, inverse, step)
+    substitute_back(width, factors, inverse, step)
+
+
+@compiled
+@no_type_check
+def assemble_square(plan, window, start, stop, diagonals, weights):
+    """weights[2 window + j - start, d] = entry (j, j + d) of plan^T plan, for d >= 1."""
     width, stride = plan.shape
-    hessian[:] = 0
-    if n == m:
-        diagonal = np.empty(stride)
-        lanes = lanes_of(plan)
+    lanes = lanes_of(plan)
+    low = (window + start) // lanes * lanes
+    for d in range(1, width):
+        # Column j meets row j - k on diagonal k, and column j + d the same row on k + d.
+        for j in range(low, window + stop, lanes):
+            sliding_dot(
+                plan, j, stride - 1, plan, d * stride + j, stride - 1, width - d,
+                diagonals, d * diagonals.shape[1] + j - low,
+            )  # fmt: skip
+    for j in range(stop - start):
         for d in range(1, width):
-            # Column j meets row j - k on diagonal k, and column j + d the same row on k + d.
-            for j in range(window // lanes * lanes, window + n, lanes):
-                sliding_dot(
-                    plan, j, stride - 1, plan, d * stride + j, stride - 1, width - d, diagonal, j
-                )
-            for j in range(n):
-                hessian[j, d] = -diagonal[window + j]
-    else:
-        for i in range(n):
-            for k in range(max(0, window - first[i]), width):
-                for d in range(1, width - k):
-                    if plan[k + d, i] > 0:
-                        hessian[first[i] + k - window, d] -= plan[k, i] * plan[k + d, i]
+            weights[width - 1 + j, d] = diagonals[d, window + start - low + j]
+
+
+@compiled
+@no_type_check
+def assemble_slanted(plan, first, row, window, start, stop, weights):
+    """The same for lengths that differ; returns the first row that reaches beyond ``stop``.
+
+    ``row`` is the first that reaches ``start``.
+    """
+    width = plan.shape[0]
+    following = row
+    for i in range(row, first.size):
+        column = first[i] - window  # of entry 0
+        if column >= stop:
+            break
+        if column + width <= stop:
+            following = i + 1
+        for k in range(max(0, start - column), min(width, stop - column)):
+            for d in range(1, width - k):
+                weights[width - 1 + column + k - start, d] += plan[k, i] * plan[k + d, i]
+    return following

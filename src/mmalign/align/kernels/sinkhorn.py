@@ -26,8 +26,7 @@ def scaling_plan(scores, first, n, m, window, iterations):
 @no_type_check
 def kernel_of(scores):
     """Scores become their exponentials, in place; 0 where they were -inf."""
-    flat = scores.reshape(-1)
-    exponential(flat.copy(), np.empty(flat.size), flat)
+    exponential(scores.reshape(-1))
 
 
 @compiled

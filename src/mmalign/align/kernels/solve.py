@@ -7,14 +7,28 @@ import numpy as np
 from mmalign.align.kernels.band import (
     column_sums,
     first_places,
+    in_vectors,
+    lanes_of,
     places_of,
     rescale,
     row_sums,
     stride_of,
 )
-from mmalign.align.kernels.cost import cosine_scores
+from mmalign.align.kernels.cost import cosine_scores, line_of
+from mmalign.align.kernels.group import (
+    ENTRIES,
+    LANES,
+    group_error,
+    group_kernel,
+    group_line,
+    group_store,
+    group_warm_up,
+    vectors,
+)
+from mmalign.align.kernels.group_newton import group_newton
 from mmalign.align.kernels.jit import compiled
 from mmalign.align.kernels.newton import newton
+from mmalign.align.kernels.simd import transpose
 from mmalign.align.kernels.sinkhorn import (
     kernel_of,
     log_plan,
@@ -25,8 +39,13 @@ from mmalign.align.kernels.sinkhorn import (
 
 ANNEAL_FROM = 0.1  # where Newton converges in a few steps from anywhere; smaller epsilons halve it
 ANNEAL_UNTIL = 1e-2  # marginal error that is good enough to go on to the next epsilon
+# Rows whose cost is computed at a time, so that they stay in the cache, however long the clip.
+# Each chunk reads its window again: hardly felt beside Newton, which can take smaller buffers.
+SINKHORN_ROWS = 256
+NEWTON_ROWS = 32
 WARM_UP = 5  # Sinkhorn sweeps before Newton
 NEWTON_STEPS = 200  # per epsilon; more than 50 were never seen
+GROUP_STEPS = 30  # before a clip of a group is tried alone
 
 
 @compiled
@@ -45,7 +64,7 @@ def sinkhorn_batch(source, target, lengths, target_lengths, settings, mass, coun
         shape = (2 * window + 1, stride_of(n, window))
         plan = np.empty(shape, mass.dtype)
         x, y = source[clip], target[clip]
-        side = cosine_scores(x, y, n, m, window, first, epsilon, plan)
+        side = band_scores(x, y, n, m, window, first, epsilon, SINKHORN_ROWS, plan)
         if side > 0:
             return 2 * clip + side - 1
         counts[clip] = iterations
@@ -54,7 +73,7 @@ def sinkhorn_batch(source, target, lengths, target_lengths, settings, mass, coun
             errors[clip] = store(plan, first, n, m, window, mass[clip])
             continue
         precise = np.empty(shape, np.float64)
-        cosine_scores(x, y, n, m, window, first, epsilon, precise)
+        band_scores(x, y, n, m, window, first, epsilon, SINKHORN_ROWS, precise)
         log_plan(precise, first, n, m, window, iterations)
         errors[clip] = store(precise, first, n, m, window, mass[clip])
     return -1
@@ -62,24 +81,123 @@ def sinkhorn_batch(source, target, lengths, target_lengths, settings, mass, coun
 
 @compiled
 @no_type_check
-def tolerance_batch(source, target, lengths, target_lengths, settings, mass, counts, errors):
-    """Every clip until its marginals are within ``tolerance``, in float64.
+def band_scores(source, target, n, m, window, first, epsilon, chunk, scores):
+    """Fills a band with -cost / epsilon, a chunk of rows at a time; returns as cosine_scores."""
+    width, lanes = scores.shape[0], lanes_of(scores)
+    scores[:, n:] = -np.inf
+    rows = np.empty((min(chunk, in_vectors(n)), line_of(width, lanes)), scores.dtype)
+    for start in range(0, n, chunk):
+        side = cosine_scores(source, target, n, m, window, first, epsilon, start, rows)
+        if side > 0:
+            return side
+        transpose_rows(rows, min(chunk, n - start), scores, start)
+    return 0
+
+
+@compiled
+@no_type_check
+def transpose_rows(rows, count, band, start):
+    """Row i becomes column start + i of a band that is kept diagonal by diagonal."""
+    width, stride = band.shape
+    line, lanes = rows.shape[1], lanes_of(band)
+    rest = np.empty((lanes, lanes), band.dtype)
+    for i in range(0, count, lanes):
+        for k in range(0, width - lanes + 1, lanes):
+            transpose(rows, i * line + k, line, band, k * stride + start + i, stride)
+        if width % lanes:
+            k = width // lanes * lanes
+            transpose(rows, i * line + k, line, rest, 0, lanes)
+            band[k:, start + i : start + i + lanes] = rest[: width - k]
+
+
+@no_type_check
+def groupable(lengths, target_lengths, window, epsilon):
+    """The clips that :func:`tolerance_groups` takes, the longest first; each is on its own merits.
+
+    In Python, so that the kernels of either path are compiled only once they are needed.
+    """
+    if epsilon < ANNEAL_FROM:
+        return np.empty(0, np.int64)
+    fits = (lengths == target_lengths) & (lengths * (2 * window + 1) <= ENTRIES)
+    chosen = np.flatnonzero(fits)
+    return chosen[np.argsort(-lengths[chosen], kind="stable")]
+
+
+@compiled
+@no_type_check
+def tolerance_groups(source, target, lengths, order, settings, mass, counts, errors, is_done):
+    """Clips of equal lengths until their marginals are within ``tolerance``, eight at a time.
+
+    ``settings`` is (window, epsilon, tolerance); ``order`` lists the clips to take, the longest
+    first, so that those of a group have about one length. Sets ``is_done`` for those that
+    converged; the others are left to :func:`tolerance_batch`.
+    """
+    window, epsilon, tolerance = settings
+    tolerance -= rounding_of(mass)
+    members = np.full(LANES, -1)
+    for start in range(0, order.size, LANES):
+        for lane in range(LANES):
+            members[lane] = order[start + lane] if start + lane < order.size else -1
+        solve_group(
+            source, target, lengths, members, window, epsilon, tolerance,
+            mass, counts, errors, is_done,
+        )  # fmt: skip
+
+
+@compiled
+@no_type_check
+def tolerance_batch(
+    source, target, lengths, target_lengths, settings, mass, counts, errors, is_done
+):
+    """Every clip that is not done until its marginals are within ``tolerance``, in float64.
 
     ``settings`` is (window, epsilon, tolerance). Returns as :func:`sinkhorn_batch`.
     """
     window, epsilon, tolerance = settings
     tolerance -= rounding_of(mass)
     for clip in range(mass.shape[0]):
+        if is_done[clip]:
+            continue
         n, m = lengths[clip], target_lengths[clip]
         first = np.empty(n, np.int64)
         first_places(n, m, window, first)
         scores = np.empty((2 * window + 1, stride_of(n, window)), np.float64)
-        side = cosine_scores(source[clip], target[clip], n, m, window, first, epsilon, scores)
+        x, y = source[clip], target[clip]
+        side = band_scores(x, y, n, m, window, first, epsilon, NEWTON_ROWS, scores)
         if side > 0:
             return 2 * clip + side - 1
         counts[clip] = annealed_newton(scores, first, n, m, window, epsilon, tolerance)
         errors[clip] = store(scores, first, n, m, window, mass[clip])
     return -1
+
+
+@compiled
+@no_type_check
+def solve_group(
+    source, target, lengths, members, window, epsilon, tolerance, mass, counts, errors, is_done
+):
+    """Up to eight clips in lock-step, the longest first; -1 where there is no member.
+
+    Those that are not finite or did not converge are not done, and will be tried alone.
+    """
+    longest = lengths[members[0]]
+    places = longest + 2 * window
+    kernel, plan = vectors(places * group_line(window)), vectors(places * group_line(window))
+    absent, columns = vectors(places), vectors(places)
+    if not group_kernel(source, target, lengths, members, window, epsilon, kernel, absent):
+        return
+    plan[:] = 0
+    taken, error = np.zeros(LANES, np.int64), np.zeros(LANES)
+    group_warm_up(kernel, longest, window, absent, WARM_UP, columns)
+    group_newton(kernel, longest, window, absent, tolerance, GROUP_STEPS, columns, taken, plan)
+    group_error(plan, absent, longest, window, error)
+    group_store(plan, lengths, members, window, mass)
+    for lane in range(LANES):
+        clip = members[lane]
+        if clip >= 0:
+            counts[clip] = WARM_UP + taken[lane]
+            errors[clip] = error[lane] + rounding_of(mass)
+            is_done[clip] = error[lane] <= tolerance
 
 
 @compiled

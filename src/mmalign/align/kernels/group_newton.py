@@ -1,0 +1,252 @@
+"""Newton's method (:mod:`mmalign.align.kernels.newton`) on eight clips in lock-step.
+
+Only for epsilons at which no number can leave its range, so that the kernel stays as it is and the
+state are its scalings: a step is then judged by one sum over rows and one over columns, and what it
+was judged by is the next state. A clip that is done takes steps of length 0, which change no bit.
+
+Every other step takes the Hessian of the step before: that costs a third of a step and leaves a
+hundredth of the error or less. Which steps do is fixed, so that it does not depend on batch-mates.
+"""
+
+from typing import no_type_check
+
+import numpy as np
+
+from mmalign.align.kernels.exponential import exponential
+from mmalign.align.kernels.group import (
+    LANES,
+    group_column_sums,
+    group_invert,
+    group_line,
+    group_rescale,
+    group_row_sums,
+    vectors,
+)
+from mmalign.align.kernels.jit import compiled
+from mmalign.align.kernels.newton import HALVINGS, LONGEST, NOISE, SUFFICIENT
+from mmalign.align.kernels.simd import BLOCK, add_sliding_dot, laplacian_block
+
+
+@compiled
+@no_type_check
+def group_newton(kernel, longest, window, absent, tolerance, limit, columns, taken, plan):
+    """Improves ``columns``, scalings of the kernel, until the plans' columns sum to 1.
+
+    ``taken`` are the steps of each clip, ``plan`` the scaled kernel.
+    """
+    places, margin = absent.shape[0], 2 * window
+    line = weight_line(window)
+    weights, factors = vectors((longest + margin) * line), vectors((longest + margin) * line)
+    weights[:] = 0
+    factors[: margin * line] = 0
+    inverse, step = vectors(longest), vectors(longest + 2 * margin)
+    step[:] = 0
+    rows, sums = vectors(places), vectors(places)
+    next_rows, next_sums, next_columns = vectors(places), vectors(places), vectors(places)
+    rows[:] = 1
+    next_rows[:] = 1
+    next_columns[:] = 1
+    error, trial, share = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
+    evaluate(kernel, longest, window, absent, columns, rows, sums, error)
+    is_active = error > tolerance
+    taken[:] = 0
+    for count in range(limit):
+        if not is_active.any():
+            break
+        for j in range(longest):
+            for lane in range(LANES):
+                gap = 1 - absent[window + j, lane] - sums[window + j, lane]
+                step[margin + j, lane] = gap if is_active[lane] else 0.0
+        is_fresh = count % 2 == 0
+        if is_fresh:
+            group_rescale(kernel, longest, window, rows, columns, plan)
+            group_eliminate(plan, longest, window, weights, factors, inverse, step)
+        else:
+            group_forward(longest, window, factors, step)
+        group_backward(longest, window, factors, inverse, step)
+        is_lost = group_search(
+            kernel, longest, window, absent, step, is_active, error, columns, rows, sums,
+            next_columns, next_rows, next_sums, trial, share,
+        )  # fmt: skip
+        columns, next_columns = next_columns, columns
+        rows, next_rows = next_rows, rows
+        sums, next_sums = next_sums, sums
+        for lane in range(LANES):
+            error[lane] = trial[lane]
+            taken[lane] += is_active[lane]
+            # An old Hessian may fail where a new one will not.
+            is_stuck = is_lost[lane] and is_fresh
+            is_active[lane] = is_active[lane] and not is_stuck and error[lane] > tolerance
+    group_rescale(kernel, longest, window, rows, columns, plan)
+
+
+@compiled
+@no_type_check
+def evaluate(kernel, longest, window, absent, columns, rows, sums, error):
+    """What column scalings lead to: rows scaled to sum to 1, column sums, and their error."""
+    inner = slice(window, window + longest)
+    group_row_sums(kernel, longest, window, columns, rows)
+    group_invert(rows[inner], absent[inner])
+    group_column_sums(kernel, longest, window, rows, sums)
+    error[:] = 0
+    for place in range(window, window + longest):
+        for lane in range(LANES):
+            total = sums[place, lane] * columns[place, lane]
+            # Where a clip is absent the sum is 0, as it is of an empty column.
+            gap = abs(total + absent[place, lane] - 1)
+            sums[place, lane] = total
+            error[lane] = gap if gap > error[lane] else error[lane]
+
+
+@compiled
+@no_type_check
+def weight_line(window):
+    """Vectors of a line of weights: what a column shares with later ones, and zeros beyond."""
+    return (2 * window + BLOCK - 1) // BLOCK * BLOCK + BLOCK
+
+
+@compiled
+@no_type_check
+def group_eliminate(plan, longest, window, weights, factors, inverse, step):
+    """Eliminates diag(column sums) - plan^T plan forward, as :mod:`banded` does.
+
+    ``weights[j, d - 1]`` is what column j still shares with column j + d: minus the entry of the
+    matrix. It is summed from the plan and from earlier lines in one go, in registers.
+    """
+    line, plan_line, span = weight_line(window), group_line(window), 2 * window
+    walk, plan_walk = (line - 1) * LANES, -(plan_line - 1) * LANES
+    pivots = np.empty(LANES)
+    for j in range(longest):
+        at, own = (j + span) * plan_line * LANES, (j + span) * line * LANES
+        pivots[:] = 0
+        for d in range(1, span + 1, BLOCK):
+            count = span - d  # earlier lines that share with column j + d, the farthest first
+            back = own - count * walk
+            laplacian_block(
+                plan, at, at + d * LANES, plan_walk, span + 1 - d,
+                factors, back - LANES, weights, back + (d - 1) * LANES, walk, count,
+                own + (d - 1) * LANES, pivots,
+            )  # fmt: skip
+        add_sliding_dot(
+            factors, own - span * walk - LANES, walk, step, j * LANES, LANES, span,
+            step, (j + span) * LANES,
+        )  # fmt: skip
+        for lane in range(LANES):
+            pivot, value = pivots[lane], abs(step[span + j, lane])
+            is_alone = (pivot <= NOISE) & (value <= NOISE) | (pivot == 0)
+            inverse[j, lane] = 0.0 if is_alone else 1 / pivot
+        for d in range(span):
+            for lane in range(LANES):
+                place = (j + span) * line + d
+                factors[place, lane] = weights[place, lane] * inverse[j, lane]
+
+
+@compiled
+@no_type_check
+def group_forward(longest, window, factors, step):
+    """The forward half of a solution with factors that are there already."""
+    line, span = weight_line(window), 2 * window
+    walk = (line - 1) * LANES
+    for j in range(longest):
+        back = (j + span) * line * LANES - span * walk - LANES
+        add_sliding_dot(factors, back, walk, step, j * LANES, LANES, span, step, (j + span) * LANES)
+
+
+@compiled
+@no_type_check
+def group_backward(longest, window, factors, inverse, step):
+    """The backward half."""
+    line, span = weight_line(window), 2 * window
+    for j in range(longest - 1, -1, -1):
+        for lane in range(LANES):
+            step[span + j, lane] *= inverse[j, lane]
+        far = ((j + span) * line + span - 1) * LANES
+        add_sliding_dot(
+            factors, far, -LANES, step, (j + 2 * span) * LANES, -LANES, span,
+            step, (j + span) * LANES,
+        )  # fmt: skip
+
+
+@compiled
+@no_type_check
+def group_search(
+    kernel, longest, window, absent, step, is_active, error, columns, rows, sums,
+    next_columns, next_rows, next_sums, trial, share,
+):  # fmt: skip
+    """Halves every clip's step until it halves the error, or the dual falls enough.
+
+    Leaves the next state and its error, ``trial``; returns which clips no step helps: their next
+    state is the old one.
+    """
+    is_open, is_lost = is_active.copy(), np.zeros(LANES, np.bool_)
+    limit_steps(step, longest, window, is_active, share)
+    for _ in range(HALVINGS):
+        scale_columns(step, longest, window, share, columns, next_columns)
+        evaluate(kernel, longest, window, absent, next_columns, next_rows, next_sums, trial)
+        for lane in range(LANES):
+            is_open[lane] = is_open[lane] and trial[lane] > 0.5 * error[lane]
+        if is_open.any():
+            judge(step, longest, window, absent, sums, rows, next_rows, share, is_open)
+        for lane in range(LANES):
+            is_rounding = is_open[lane] and trial[lane] >= error[lane] and error[lane] < 1e-9
+            is_lost[lane] = is_lost[lane] or is_rounding
+            is_open[lane] = is_open[lane] and not is_rounding
+            share[lane] *= 0.5 if is_open[lane] else 1.0
+        if not is_open.any():
+            break
+    is_lost |= is_open
+    if is_lost.any():
+        for lane in range(LANES):
+            share[lane] = 0.0 if is_lost[lane] else share[lane]
+        scale_columns(step, longest, window, share, columns, next_columns)
+        evaluate(kernel, longest, window, absent, next_columns, next_rows, next_sums, trial)
+    return is_lost
+
+
+@compiled
+@no_type_check
+def limit_steps(step, longest, window, is_active, share):
+    """The share of its step that each clip may take at most: 0 if it is done."""
+    size = np.zeros(LANES)
+    for j in range(2 * window, 2 * window + longest):
+        for lane in range(LANES):
+            value = abs(step[j, lane])
+            size[lane] = value if value > size[lane] else size[lane]
+    for lane in range(LANES):
+        share[lane] = min(1.0, LONGEST / max(size[lane], 1e-300)) if is_active[lane] else 0.0
+
+
+@compiled
+@no_type_check
+def scale_columns(step, longest, window, share, columns, scaled):
+    """scaled_j = columns_j exp(share step_j)."""
+    for j in range(window, window + longest):
+        for lane in range(LANES):
+            scaled[j, lane] = step[window + j, lane] * share[lane]
+    exponential(scaled[window : window + longest].reshape(-1))
+    for j in range(window, window + longest):
+        for lane in range(LANES):
+            scaled[j, lane] *= columns[j, lane]
+
+
+@compiled
+@no_type_check
+def judge(step, longest, window, absent, sums, rows, next_rows, share, is_open):
+    """Closes the clips whose dual falls by enough of what its slope promises.
+
+    The dual is the sum of the logarithms of the row sums, minus that of the steps. A row sum grows
+    by at most exp(LONGEST), so that eight can be multiplied before the logarithm.
+    """
+    change, slope, product = np.zeros(LANES), np.zeros(LANES), np.ones(LANES)
+    for i in range(longest):
+        for lane in range(LANES):
+            value = step[2 * window + i, lane] * share[lane]
+            change[lane] -= value
+            slope[lane] += (sums[window + i, lane] + absent[window + i, lane] - 1) * value
+            product[lane] *= rows[window + i, lane] / next_rows[window + i, lane]
+        if i % 8 == 7 or i == longest - 1:
+            for lane in range(LANES):
+                change[lane] += np.log(product[lane])
+            product[:] = 1
+    for lane in range(LANES):
+        is_open[lane] = is_open[lane] and not change[lane] <= SUFFICIENT * slope[lane]
