@@ -38,9 +38,14 @@ def _use_all(dtype: torch.dtype) -> None:
             target_lengths=lengths,
         )
     plan = torch.full((2, 9, 2 * WINDOW + 1), 0.2, dtype=dtype, requires_grad=True)
-    sides = {"visible_lengths": LENGTHS, "victim_lengths": SHORTER}
-    imputed = impute(plan, steps.clone().requires_grad_(), **sides)
-    (imputed.sum() + fit_loss(plan, plan.detach(), **sides)).backward()  # type: ignore[no-untyped-call]
+    imputed = impute(
+        plan,
+        steps.clone().requires_grad_(),
+        visible_lengths=LENGTHS,
+        victim_lengths=SHORTER,
+    )
+    loss = fit_loss(plan, plan.detach(), visible_lengths=LENGTHS, victim_lengths=SHORTER)
+    (imputed.sum() + loss).backward()  # type: ignore[no-untyped-call]
 
 
 if __name__ == "__main__":
