@@ -181,6 +181,7 @@ def mmalign_twice(*words: object) -> subprocess.CompletedProcess:
     )
 
 
+@pytest.mark.nightly  # .ci/run asks for it by name
 def test_two_processes_train_like_one(data, tmp_path):
     """Without dropout, averaged gradients of half batches are the gradients of whole ones."""
     plain = ["--method", "zero-fill", "--set", "dropout=0.0", "--set", "contrastive_weight=0.0"]

@@ -47,6 +47,7 @@ def results(out: Path) -> dict[str, bytes]:
     return {file.parent.name: file.read_bytes() for file in out.glob("runs/*/result.json")}
 
 
+@pytest.mark.nightly  # 40 s of starting processes; .ci/run asks for it by name
 def test_two_workers_of_a_ray_cluster_write_the_same_files(data, local, tmp_path):
     out = tmp_path / "grid"
     done = bench(data, out, "--engine", "ray", "--jobs", 2)
