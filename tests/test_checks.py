@@ -7,6 +7,7 @@ from torch import nn
 from mmalign.checks import ImputerError, check_imputer
 from mmalign.imputers import (
     MFM,
+    SMIL,
     AlignmentDynamicsLearner,
     Copy,
     DynamicWindow,
@@ -28,6 +29,7 @@ BUILT_IN = {
     "random-plan": lambda: RandomPlan(WINDOW),
     "dynamic-window": lambda: DynamicWindow(DIM, WINDOW),
     "mfm": lambda: MFM(DIM),
+    "smil": lambda: SMIL(DIM, clusters=4, passes=3),
     "modal-trans": lambda: ModalTrans(DIM, 2),
     "modal-trans-uncached": lambda: ModalTrans(DIM, 2, "uncached"),
     "modal-trans-parallel": lambda: ModalTrans(DIM, 2, "parallel"),
@@ -93,6 +95,30 @@ class Unfitted(Good):
         return (visible.steps.sum() + victim.steps.sum()).requires_grad_()
 
 
+class NoDraws(Good):
+    def draws(self, visible, victim_lengths):
+        yield from ()
+
+
+class LuckyDraws(Good):
+    def draws(self, visible, victim_lengths):
+        inside = super().impute(visible, victim_lengths) != 0
+        yield inside * torch.rand((), dtype=torch.float64)
+
+
+class DirtyDraws(Good):
+    def draws(self, visible, victim_lengths):
+        yield super().impute(visible, victim_lengths)
+        yield super().impute(visible, victim_lengths) + 1
+
+
+class LuckyPreparation(Good):
+    def prepare(self, victim_steps):
+        steps = victim_steps()
+        with torch.no_grad():
+            self.map.weight[0] = steps[torch.randint(len(steps), (20,))].mean(dim=0)
+
+
 class Spoils(Good):
     def impute(self, visible, victim_lengths):
         imputed = super().impute(visible, victim_lengths)
@@ -109,6 +135,10 @@ class Spoils(Good):
         (Dice, "the same seed|differently alone|padding changes"),
         (SecretGradient, "task_parameters does not name"),
         (Unfitted, "reaches none of the parameters"),
+        (NoDraws, "one of draws at least"),
+        (LuckyDraws, "draws depend on the state"),
+        (DirtyDraws, "zeros after each clip's length"),
+        (LuckyPreparation, "prepare depends on the state"),
         (Spoils, "changes its inputs"),
     ],
 )

@@ -6,6 +6,7 @@ check_imputer(MyImputer(dim=8), dim=8)
 
 import copy
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -26,6 +27,8 @@ class ImputerError(MMAlignError):
 def check_imputer(imputer: Imputer, *, dim: int, has_unequal_lengths: bool = True) -> None:
     """Check shapes, masks, invariances, gradients, determinism and saving of an imputer.
 
+    What holds for `impute` must hold for each of its `draws`. The imputer is prepared first.
+
     Args:
         imputer: A fresh imputer for hidden vectors of width `dim`; it is not changed.
         dim: Width of the hidden vectors.
@@ -37,7 +40,9 @@ def check_imputer(imputer: Imputer, *, dim: int, has_unequal_lengths: bool = Tru
     for check in CHECKS:
         for victim_lengths in (LENGTHS, VICTIM_LENGTHS) if has_unequal_lengths else (LENGTHS,):
             subject = copy.deepcopy(imputer).double().eval()
-            check(subject, _hidden(LENGTHS, dim, seed=1), _hidden(victim_lengths, dim, seed=2))
+            victim = _hidden(victim_lengths, dim, seed=2)
+            subject.prepare(partial(_steps, victim))
+            check(subject, _hidden(LENGTHS, dim, seed=1), victim)
 
 
 def _hidden(lengths: tuple[int, ...], dim: int, *, seed: int) -> Hidden:
@@ -49,18 +54,22 @@ def _hidden(lengths: tuple[int, ...], dim: int, *, seed: int) -> Hidden:
     return Hidden(head, steps * inside[..., None], counts)
 
 
+def _steps(hidden: Hidden) -> Tensor:
+    return hidden.steps[is_valid(hidden.lengths, hidden.steps.shape[1])]
+
+
 def _demand(is_kept: bool, promise: str) -> None:
     if not is_kept:
         raise ImputerError(f"the imputer breaks its contract: {promise}")
 
 
 def _check_shape(imputer: Imputer, visible: Hidden, victim: Hidden) -> None:
-    imputed = _impute(imputer, visible, victim.lengths)
     expected = (*victim.steps.shape[:2], visible.steps.shape[2])
-    _demand(tuple(imputed.shape) == expected, f"expected shape {expected}, got {imputed.shape}")
-    _demand(bool(torch.isfinite(imputed).all()), "expected finite numbers only")
-    outside = ~is_valid(victim.lengths, imputed.shape[1])
-    _demand(bool((imputed[outside] == 0).all()), "expected zeros after each clip's length")
+    for imputed in _impute(imputer, visible, victim.lengths):
+        _demand(tuple(imputed.shape) == expected, f"expected shape {expected}, got {imputed.shape}")
+        _demand(bool(torch.isfinite(imputed).all()), "expected finite numbers only")
+        outside = ~is_valid(victim.lengths, imputed.shape[1])
+        _demand(bool((imputed[outside] == 0).all()), "expected zeros after each clip's length")
 
 
 def _check_batch_mates(imputer: Imputer, visible: Hidden, victim: Hidden) -> None:
@@ -69,7 +78,7 @@ def _check_batch_mates(imputer: Imputer, visible: Hidden, victim: Hidden) -> Non
         alone = _impute(imputer, _row(visible, row), victim.lengths[row : row + 1])
         length = int(victim.lengths[row])
         _demand(
-            _is_close(together[row, :length], alone[0, :length]),
+            _are_close([i[row, :length] for i in together], [i[0, :length] for i in alone]),
             f"clip {row} is imputed differently alone than among others",
         )
 
@@ -78,7 +87,7 @@ def _check_padding(imputer: Imputer, visible: Hidden, victim: Hidden) -> None:
     longer = torch.nn.functional.pad(visible.steps, (0, 0, 0, 6))
     padded = Hidden(visible.head, longer, visible.lengths)
     _demand(
-        _is_close(
+        _are_close(
             _impute(imputer, padded, victim.lengths), _impute(imputer, visible, victim.lengths)
         ),
         "padding changes the imputed steps",
@@ -104,12 +113,21 @@ def _check_gradients(imputer: Imputer, visible: Hidden, victim: Hidden) -> None:
 
 
 def _check_determinism(imputer: Imputer, visible: Hidden, victim: Hidden) -> None:
-    _demand(
-        torch.equal(
-            _impute(imputer, visible, victim.lengths), _impute(imputer, visible, victim.lengths)
-        ),
-        "the same seed gives another imputation",
-    )
+    first, second = (_impute(imputer, visible, victim.lengths) for _ in range(2))
+    _demand(_are_equal(first, second), "the same seed gives another imputation")
+    with torch.no_grad():
+        again = list(imputer.draws(visible, victim.lengths))
+    _demand(_are_equal(first[1:], again), "draws depend on the state of torch's random numbers")
+
+
+def _check_preparation(imputer: Imputer, visible: Hidden, victim: Hidden) -> None:  # noqa: ARG001
+    states = []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        prepared = copy.deepcopy(imputer)
+        prepared.prepare(partial(_steps, victim))
+        states.append(list(prepared.state_dict().values()))
+    _demand(_are_equal(*states), "prepare depends on the state of torch's random numbers")
 
 
 def _check_saving(imputer: Imputer, visible: Hidden, victim: Hidden) -> None:
@@ -120,7 +138,7 @@ def _check_saving(imputer: Imputer, visible: Hidden, victim: Hidden) -> None:
             tensor.zero_()
     imputer.load_state_dict(saved)
     _demand(
-        torch.equal(before, _impute(imputer, visible, victim.lengths)),
+        _are_equal(before, _impute(imputer, visible, victim.lengths)),
         "saving and loading its state changes the imputation",
     )
 
@@ -132,10 +150,14 @@ def _check_inputs_untouched(imputer: Imputer, visible: Hidden, victim: Hidden) -
     _demand(is_same, "impute changes its inputs")
 
 
-def _impute(imputer: Imputer, visible: Hidden, victim_lengths: Tensor) -> Tensor:
+def _impute(imputer: Imputer, visible: Hidden, victim_lengths: Tensor) -> list[Tensor]:
+    """The imputation and all draws."""
     torch.manual_seed(0)
     with torch.no_grad():
-        return imputer.impute(visible, victim_lengths)
+        imputed = imputer.impute(visible, victim_lengths)
+        draws = list(imputer.draws(visible, victim_lengths))
+    _demand(bool(draws), "expected one of draws at least")
+    return [imputed, *draws]
 
 
 def _row(hidden: Hidden, row: int) -> Hidden:
@@ -144,8 +166,15 @@ def _row(hidden: Hidden, row: int) -> Hidden:
     return Hidden(hidden.head[chosen], hidden.steps[chosen, :length], hidden.lengths[chosen])
 
 
-def _is_close(first: Tensor, second: Tensor) -> bool:
-    return first.shape == second.shape and bool(((first - second).abs() <= TOLERANCE).all())
+def _are_close(first: list[Tensor], second: list[Tensor]) -> bool:
+    return len(first) == len(second) and all(
+        a.shape == b.shape and bool(((a - b).abs() <= TOLERANCE).all())
+        for a, b in zip(first, second, strict=True)
+    )
+
+
+def _are_equal(first: list[Tensor], second: list[Tensor]) -> bool:
+    return len(first) == len(second) and all(map(torch.equal, first, second))
 
 
 CHECKS: tuple[Callable[[Imputer, Hidden, Hidden], None], ...] = (
@@ -154,6 +183,7 @@ CHECKS: tuple[Callable[[Imputer, Hidden, Hidden], None], ...] = (
     _check_padding,
     _check_gradients,
     _check_determinism,
+    _check_preparation,
     _check_saving,
     _check_inputs_untouched,
 )

@@ -6,8 +6,8 @@ import torch
 
 from mmalign.data.batching import Batches
 from mmalign.model.pair import to_pair
-from mmalign.training.denoise import DenoisingTraining, TrainingError, make_optimizers
-from mmalign.training.losses import contrastive_loss, step_contrast
+from mmalign.training.denoise import DenoisingTraining, make_optimizers
+from mmalign.training.losses import TrainingError, contrastive_loss, step_contrast
 from mmalign.training.methods import build_model
 from tests.imputers.test_mmalign import hidden
 from tests.training.small import small_config, small_dataset, small_protocol

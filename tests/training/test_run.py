@@ -15,7 +15,7 @@ import pytest
 from mmalign.data import Masks
 from mmalign.errors import CorruptArtifactError, DataError, MMAlignError
 from mmalign.training.artifact import load_artifact
-from mmalign.training.denoise import TrainingError
+from mmalign.training.losses import TrainingError
 from mmalign.training.run import CHECKPOINT
 from tests.training.small import (
     poisoned,
@@ -41,8 +41,21 @@ class KilledError(Exception):
     pass
 
 
-@pytest.mark.parametrize("epoch", [1, 2, 3])
-def test_a_run_cut_after_any_epoch_ends_with_the_same_bits(finished, tmp_path, epoch):
+@pytest.fixture(scope="module")
+def finished_smil(tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("run") / "smil"
+    small_run(out, method="smil").execute(ignore)
+    return out
+
+
+@pytest.mark.parametrize(
+    ("method", "epoch"), [("mmalign", 1), ("mmalign", 2), ("mmalign", 3), ("smil", 1), ("smil", 3)]
+)
+def test_a_run_cut_after_any_epoch_ends_with_the_same_bits(
+    finished, finished_smil, tmp_path, method, epoch
+):
+    """SMIL keeps centres beside its weights; they go on from where they were."""
+    whole = finished_smil if method == "smil" else finished
     out = tmp_path / "cut"
 
     def cut(record, _training) -> None:
@@ -50,12 +63,12 @@ def test_a_run_cut_after_any_epoch_ends_with_the_same_bits(finished, tmp_path, e
             raise KilledError
 
     with pytest.raises(KilledError):
-        small_run(out).execute(cut)
-    small_run(out).execute(ignore)
-    assert weights(out) == weights(finished)
+        small_run(out, method=method).execute(cut)
+    small_run(out, method=method).execute(ignore)
+    assert weights(out) == weights(whole)
     lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     assert lines == [
-        json.loads(line) for line in (finished / "metrics.jsonl").read_text().splitlines()
+        json.loads(line) for line in (whole / "metrics.jsonl").read_text().splitlines()
     ]
 
 
@@ -123,16 +136,18 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_others(finished, tmp
     assert weights(tmp_path / "other") != weights(finished)
 
 
-def test_nothing_sees_the_victim_of_a_missing_clip(finished, tmp_path):
+@pytest.mark.parametrize("method", ["mmalign", "smil"])
+def test_nothing_sees_the_victim_of_a_missing_clip(finished, finished_smil, tmp_path, method):
     """Victim features of clips that are declared missing become NaN: not a bit changes."""
+    whole = finished_smil if method == "smil" else finished
     dataset = small_dataset()
     missing = small_protocol().masks(dataset).missing
     for split, ids in missing.items():
         dataset = poisoned(dataset, split, set(ids), "victim", float("nan"))
-    small_run(tmp_path / "nan", dataset=dataset).execute(ignore)
-    assert weights(tmp_path / "nan") == weights(finished)
+    small_run(tmp_path / "nan", dataset=dataset, method=method).execute(ignore)
+    assert weights(tmp_path / "nan") == weights(whole)
     first, second = (
-        pq.read_table(out / "predictions.parquet") for out in (tmp_path / "nan", finished)
+        pq.read_table(out / "predictions.parquet") for out in (tmp_path / "nan", whole)
     )
     assert first.equals(second)
 

@@ -41,11 +41,14 @@ class TwinConfig:
         clips: Clips of train, valid and test.
         shortest: Fewest steps of a clip.
         longest: Most steps of a clip.
-        window: No lag is longer than this.
+        window: No lag is longer than this; 0 means that nothing moves.
         symbols: Different symbols, at least as many as the longest clip has steps; half of them
             are of the kind "high".
         dim: Features per step of either modality.
         noise: Standard deviation of the noise on every feature; a symbol has norm 1.
+        plainness: How far the victim's symbols of the kind "high" are moved, all the same way. At 0
+            a learner must know symbol by symbol which kind it is; the more, the plainer the victim
+            shows it, while the visible side never does.
         seed: Another seed, other clips.
     """
 
@@ -56,6 +59,7 @@ class TwinConfig:
     symbols: int = 32
     dim: int = 24
     noise: float = 0.1
+    plainness: float = 0.0
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -64,8 +68,8 @@ class TwinConfig:
             problems.append(f"every split needs a clip, got {self.clips}")
         if not 1 <= self.shortest <= self.longest:
             problems.append(f"lengths {self.shortest}..{self.longest} are not a range")
-        if self.window < 1:
-            problems.append(f"window must be >= 1, got {self.window}")
+        if self.window < 0:
+            problems.append(f"window must be >= 0, got {self.window}")
         if self.symbols < self.longest or self.symbols % 2:
             problems.append(f"symbols must be even and >= {self.longest}, got {self.symbols}")
         if self.dim < 4:
@@ -109,12 +113,16 @@ class _Codebooks:
 
     @staticmethod
     def draw(config: TwinConfig, random: np.random.Generator) -> "_Codebooks":
-        return _Codebooks(
+        books = _Codebooks(
             visible=_unit_rows(random, config.symbols, config.dim),
             victim=_unit_rows(random, config.symbols, config.dim),
             lags=_unit_rows(random, 2 * config.window + 1, config.dim),
             flag=_unit_rows(random, 1, config.dim)[0],
         )
+        if config.plainness:
+            high = np.float32(config.plainness) * _unit_rows(random, 1, config.dim)
+            books.victim[config.symbols // 2 :] += high
+        return books
 
 
 def _unit_rows(random: np.random.Generator, rows: int, dim: int) -> Float32[np.ndarray, "rows dim"]:

@@ -7,9 +7,11 @@ from mmalign.imputers.mfm import MFM
 from mmalign.imputers.mmalign import AlignmentDynamicsLearner
 from mmalign.imputers.modal_trans import ModalTrans
 from mmalign.imputers.model import Model
+from mmalign.imputers.smil import SMIL
 
 __all__ = [
     "MFM",
+    "SMIL",
     "AlignmentDynamicsLearner",
     "Copy",
     "DynamicWindow",

@@ -1,6 +1,7 @@
 """The contract that every imputer keeps."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -14,6 +15,7 @@ class Imputer(nn.Module, ABC):
     An imputer learns in two ways. `fit_loss` is minimised over all its parameters on complete
     clips, with hidden sequences that carry no gradient to the backbone. Parameters that
     `task_parameters` names learn from the main task as well, through the backbone's steps.
+    What is neither, such as statistics of the victim's steps, `prepare` may keep in buffers.
     """
 
     @abstractmethod
@@ -25,6 +27,23 @@ class Imputer(nn.Module, ABC):
         self, visible: Hidden, victim_lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch victim_time dim"]:
         """The victim's hidden steps, zeros from each clip's length on."""
+
+    def draws(
+        self, visible: Hidden, victim_lengths: Int[Tensor, " batch"]
+    ) -> Iterator[Float[Tensor, "batch victim_time dim"]]:
+        """Imputations whose predictions are averaged; one, unless the imputer is stochastic.
+
+        They are the same at every call: predictions do not depend on a state of chance.
+        """
+        yield self.impute(visible, victim_lengths)
+
+    def prepare(self, victim_steps: Callable[[], Float[Tensor, "steps dim"]]) -> None:
+        """Get ready for an epoch of denoising training; nothing to do, unless overridden.
+
+        Args:
+            victim_steps: Gives the victim's hidden steps of all complete training clips as the
+                encoder sees them now. It takes a pass over the clips: call it only if needed.
+        """
 
     def task_parameters(self) -> list[nn.Parameter]:
         """Parameters that the main task trains too."""

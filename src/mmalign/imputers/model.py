@@ -1,5 +1,6 @@
 """A model is a backbone plus an imputer."""
 
+import math
 from typing import cast
 
 import torch
@@ -94,8 +95,7 @@ class Model(nn.Module):
         if bool(is_complete.all()):
             return self._predict_complete(pair)
         if not bool(is_complete.any()):
-            visible = self.encode_visible(pair)
-            return self.backbone.predict(visible, self.impute(visible))
+            return self._predict_imputed(self.encode_visible(pair))
         answers: list[Tensor] = [self(pair.rows(c)) for c in (is_complete, ~is_complete)]
         mixed = answers[0].new_empty(len(pair), answers[0].shape[1])
         mixed[is_complete], mixed[~is_complete] = answers
@@ -108,7 +108,15 @@ class Model(nn.Module):
         gate = float(self.gate)
         if gate == 1.0:
             return outputs
-        return gate * outputs + (1 - gate) * self.backbone.predict(visible, self.impute(visible))
+        return gate * outputs + (1 - gate) * self._predict_imputed(visible)
+
+    def _predict_imputed(self, visible: Hidden) -> Float[Tensor, "batch outputs"]:
+        lengths = self.victim_lengths(visible.lengths)
+        answers = [
+            self.backbone.predict(visible, self.backbone.imputed(steps, lengths))
+            for steps in self.imputer.draws(visible, lengths)
+        ]
+        return answers[0] if len(answers) == 1 else average_answers(torch.stack(answers))
 
     def fit_scales(self, train: Split, visible: str, victim: str) -> None:
         """Learn feature scales, label scale and the ratio of lengths from the training split."""
@@ -122,3 +130,12 @@ class Model(nn.Module):
         if train.labels is not None and train.labels.dtype.kind == "f":
             self.label_mean.fill_(float(train.labels.mean()))
             self.label_scale.fill_(float(train.labels.std()) or 1.0)
+
+
+def average_answers(
+    answers: Float[Tensor, "draws batch outputs"],
+) -> Float[Tensor, "batch outputs"]:
+    """The answer whose value, or whose class probabilities, are the mean over all draws."""
+    if answers.shape[2] == 1:
+        return answers.mean(dim=0)
+    return answers.log_softmax(dim=-1).logsumexp(dim=0) - math.log(len(answers))

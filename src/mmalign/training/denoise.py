@@ -2,23 +2,29 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from mmalign.errors import AlignmentError, MMAlignError
+from mmalign.errors import AlignmentError
 from mmalign.imputers.model import Model
 from mmalign.model.hidden import Hidden
 from mmalign.model.pair import Pair
 from mmalign.training.config import Config
-from mmalign.training.losses import contrastive_loss, main_loss, step_contrast
+from mmalign.training.losses import (
+    TrainingError,
+    contrastive_loss,
+    imputed_loss,
+    labels_of,
+    main_loss,
+    step_contrast,
+)
 
-
-class TrainingError(MMAlignError):
-    """Training cannot go on; the last good state is kept."""
+MissingLoss = Callable[[Model, Pair, Iterator[Pair]], Float[Tensor, ""]]
+"""What a batch without its victim is trained by; complete batches come on demand, without end."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,7 @@ class DenoisingTraining:
         model: What is trained.
         optimizers: From `make_optimizers`.
         config: Weights and switches.
+        missing_loss: What the missing split is trained by.
         average: Averages the gradients of parameters over processes, in place; for torchrun.
     """
 
@@ -58,11 +65,13 @@ class DenoisingTraining:
         optimizers: Optimizers,
         config: Config,
         *,
+        missing_loss: MissingLoss = imputed_loss,
         average: Callable[[list[nn.Parameter], int], None] = lambda _parameters, _clips: None,
     ) -> None:
         self.model = model
         self.optimizers = optimizers
         self.config = config
+        self.missing_loss = missing_loss
         self.average = average
         self.losses: defaultdict[str, list[float]] = defaultdict(list)
 
@@ -73,9 +82,13 @@ class DenoisingTraining:
             self._step_backbone(batch, visible, victim)
 
     def epoch(self, complete: Iterable[Pair], missing: Iterable[Pair]) -> None:
-        """Lines 7 to 18: the complete split, then the missing split."""
+        """Lines 7 to 18: the complete split, then the missing split.
+
+        Args:
+            complete: Batches with their victim; may be read more than once.
+            missing: Batches without it.
+        """
         if self.config.separated:
-            complete = list(complete)
             for batch in complete:
                 self._step_imputer(batch, *self._encode_frozen(batch))
         for batch in complete:  # line 8
@@ -83,10 +96,9 @@ class DenoisingTraining:
             if not self.config.separated:
                 self._step_imputer(batch, visible.detach(), victim.detach())  # lines 9 to 11
             self._step_backbone(batch, visible, victim)  # lines 12 and 13
+        companions = _without_end(complete)
         for batch in missing:  # line 15
-            visible = self.model.encode_visible(batch)
-            outputs = self.model.backbone.predict(visible, self.model.impute(visible))  # line 16
-            loss = main_loss(self.model, outputs, _labels(batch))
+            loss = self.missing_loss(self.model, batch, companions)  # line 16
             self._update(self.optimizers.main, loss, "missing", batch)  # line 17
 
     def _encode_frozen(self, batch: Pair) -> tuple[Hidden, Hidden]:
@@ -105,11 +117,11 @@ class DenoisingTraining:
 
     def _step_backbone(self, batch: Pair, visible: Hidden, victim: Hidden) -> None:
         outputs = self.model.backbone.predict(visible, victim)
-        loss = main_loss(self.model, outputs, _labels(batch))
+        loss = main_loss(self.model, outputs, labels_of(batch))
         self.losses["main"].append(loss.item())
         if self.config.both_passes:
             again = self.model.backbone.predict(visible, self.model.impute(visible))
-            loss = loss + main_loss(self.model, again, _labels(batch))
+            loss = loss + main_loss(self.model, again, labels_of(batch))
         loss = loss + self._contrast(visible, victim)
         self._update(self.optimizers.main, loss, "complete", batch)
 
@@ -158,7 +170,6 @@ def _diverged(problem: str, batch: Pair) -> TrainingError:
     )
 
 
-def _labels(batch: Pair) -> Tensor:
-    if batch.labels is None:
-        raise TrainingError("training clips have no labels. Give the data a column 'label'.")
-    return batch.labels
+def _without_end(batches: Iterable[Pair]) -> Iterator[Pair]:
+    while True:
+        yield from batches

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
-from torch import distributed, nn
+from torch import Tensor, distributed, nn
 
 from mmalign.model.pair import Pair
 
@@ -45,6 +45,13 @@ class World:
         parts = torch.split(mean, [p.numel() for p in parameters])
         for parameter, part in zip(parameters, parts, strict=True):
             parameter.grad = part.view_as(parameter).clone()
+
+    def agree(self, tensors: list[Tensor]) -> None:
+        """Replace tensors by the leader's, in place."""
+        if self.size == 1:
+            return
+        for tensor in tensors:
+            distributed.broadcast(tensor, src=0)
 
     def wait(self) -> None:
         """Wait until all processes are here."""

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from mmalign.align import smallest_window
 from mmalign.data.batching import Batches
@@ -15,10 +17,12 @@ from mmalign.data.dataset import Dataset
 from mmalign.data.split import Split
 from mmalign.errors import DataError
 from mmalign.imputers.model import Model
+from mmalign.model.hidden import is_valid
 from mmalign.model.pair import Pair, to_pair
 from mmalign.training.config import Config
-from mmalign.training.denoise import DenoisingTraining, Optimizers, TrainingError, make_optimizers
+from mmalign.training.denoise import DenoisingTraining, Optimizers, make_optimizers
 from mmalign.training.distributed import World
+from mmalign.training.losses import TrainingError
 from mmalign.training.methods import build_model, find_method
 from mmalign.training.prediction import Predictor, choose_gate
 from mmalign.training.selection import Selection, selection_score
@@ -128,7 +132,11 @@ class Training:
         self.state.model.to(self.device)
         self.predictor = Predictor(self.state.model, visible, victim, dataset.task)
         self.algorithm = DenoisingTraining(
-            self.state.model, self.state.optimizers, config, average=self.world.average
+            self.state.model,
+            self.state.optimizers,
+            config,
+            missing_loss=find_method(config.method).missing_loss,
+            average=self.world.average,
         )
         train = dataset["train"]
         is_complete = train.is_present(victim)
@@ -179,11 +187,13 @@ class Training:
         # Dropout is a function of seed and epoch, so that a resumed run repeats it to the bit.
         stream = (self.config.seed * 1_000_003 + epoch) * 1009 + self.world.rank
         torch.manual_seed(stream % 2**63)
-        self.state.model.train()
         complete = self._pairs(self.complete, epoch)
         if epoch <= self.config.warm_up:
+            self.state.model.train()
             self.algorithm.warm_up(complete)
         else:
+            self._prepare_imputer()
+            self.state.model.train()
             self.algorithm.epoch(complete, self._pairs(self.missing, epoch))
         record: Record = {"epoch": epoch, "losses": self.algorithm.mean_losses(), "valid": {}}
         for name, split in self.validations.items():
@@ -200,9 +210,38 @@ class Training:
         self.state.seconds += time.perf_counter() - started
         return record
 
-    def _pairs(self, batches: Batches, epoch: int) -> Iterator[Pair]:
-        predictor = self.predictor
-        for batch in batches.epoch(epoch):
-            yield self.world.share(to_pair(batch, predictor.visible, predictor.victim)).to(
-                self.device
-            )
+    def _prepare_imputer(self) -> None:
+        imputer = self.state.model.imputer
+        imputer.prepare(self._victim_steps)
+        # Each process encodes all clips; the leader's answer saves them from rounding apart.
+        self.world.agree(list(imputer.buffers()))
+
+    @torch.no_grad()
+    def _victim_steps(self) -> Float[Tensor, "steps dim"]:
+        """The victim's hidden steps of all complete training clips, without dropout."""
+        model = self.state.model.eval()
+        steps = []
+        for batch in self.complete.in_order():
+            pair = to_pair(batch, self.predictor.visible, self.predictor.victim).to(self.device)
+            hidden = model.encode_victim(pair)
+            steps.append(hidden.steps[is_valid(hidden.lengths, hidden.steps.shape[1])])
+        return torch.cat(steps)
+
+    def _pairs(self, batches: Batches, epoch: int) -> "Pairs":
+        return Pairs(batches, epoch, self.predictor, self.device, self.world)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """This process's batches of an epoch; they can be read again and again."""
+
+    batches: Batches
+    epoch: int
+    predictor: Predictor
+    device: torch.device
+    world: World
+
+    def __iter__(self) -> Iterator[Pair]:
+        for batch in self.batches.epoch(self.epoch):
+            pair = to_pair(batch, self.predictor.visible, self.predictor.victim)
+            yield self.world.share(pair).to(self.device)

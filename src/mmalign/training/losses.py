@@ -1,15 +1,34 @@
 """The losses of denoising training, but for the imputer's own."""
 
+from collections.abc import Iterator
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional
 
 from mmalign import align
+from mmalign.errors import MMAlignError
 from mmalign.imputers.model import Model
 from mmalign.model.hidden import Hidden, is_valid
+from mmalign.model.pair import Pair
 
 STEP_NEGATIVES = 256
+
+
+class TrainingError(MMAlignError):
+    """Training cannot go on; the last good state is kept."""
+
+
+def labels_of(batch: Pair) -> Float[Tensor, " batch"] | Int[Tensor, " batch"]:
+    """The labels of training clips.
+
+    Raises:
+        TrainingError: If they have none.
+    """
+    if batch.labels is None:
+        raise TrainingError("training clips have no labels. Give the data a column 'label'.")
+    return batch.labels
 
 
 def main_loss(
@@ -22,6 +41,15 @@ def main_loss(
         wanted = (labels.to(outputs.dtype) - model.label_mean) / model.label_scale
         return functional.mse_loss(outputs[:, 0], wanted)
     return functional.cross_entropy(outputs, labels)
+
+
+def imputed_loss(
+    model: Model, missing: Pair, _complete: Iterator[Pair] | None = None
+) -> Float[Tensor, ""]:
+    """The main loss with the victim imputed (paper: Algorithm 1, line 16)."""
+    visible = model.encode_visible(missing)
+    outputs = model.backbone.predict(visible, model.impute(visible))
+    return main_loss(model, outputs, labels_of(missing))
 
 
 def contrastive_loss(visible: Hidden, victim: Hidden, *, temperature: float) -> Float[Tensor, ""]:

@@ -14,6 +14,7 @@ from mmalign.data.task import Classification, Task
 from mmalign.errors import ConfigError
 from mmalign.imputers import (
     MFM,
+    SMIL,
     AlignmentDynamicsLearner,
     Copy,
     DynamicWindow,
@@ -28,6 +29,9 @@ from mmalign.imputers import (
 from mmalign.imputers.model import Scaler
 from mmalign.model.backbone import Backbone
 from mmalign.training.config import Config, config_from
+from mmalign.training.denoise import MissingLoss
+from mmalign.training.losses import imputed_loss
+from mmalign.training.meta import meta_loss
 
 PAPER = "Han et al., EMNLP 2022"
 
@@ -56,6 +60,7 @@ class Method:
         is_masked: Whether the protocol takes the victim away at all.
         only_complete: Whether training leaves out clips without their victim.
         is_aligned: Whether it solves plans, for which the window must reach across each clip.
+        missing_loss: What the missing split is trained by.
         defaults: Settings that belong to the method; the user's own win.
     """
 
@@ -66,6 +71,7 @@ class Method:
     is_masked: bool = True
     only_complete: bool = False
     is_aligned: bool = False
+    missing_loss: MissingLoss = imputed_loss
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -80,6 +86,12 @@ METHODS: Mapping[str, Method] = {
         "rebuilds the victim from factors that surrogates read off the visible sequence",
         "Tsai et al., ICLR 2019",
         lambda c: MFM(c.dim),
+    ),
+    "smil": Method(
+        "mixes centres of the victim's steps with weights from a Gaussian; meta-learned",
+        "Ma et al., AAAI 2021",
+        lambda c: SMIL(c.dim),
+        missing_loss=meta_loss,
     ),
     "modal-trans": Method(
         "translates the visible sequence step by step; cyclic, both directions",
