@@ -74,6 +74,11 @@ class Method:
     missing_loss: MissingLoss = imputed_loss
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def depends_on_survival(self) -> bool:
+        """Whether it matters how many training clips keep their victim."""
+        return self.only_complete or (self.is_masked and self.see is not see_visible_twice)
+
 
 METHODS: Mapping[str, Method] = {
     "mmalign": Method(
@@ -97,6 +102,11 @@ METHODS: Mapping[str, Method] = {
         "translates the visible sequence step by step; cyclic, both directions",
         "TransModality, CTFN",
         lambda c: ModalTrans(c.dim, c.heads),
+    ),
+    "modal-trans-uncached": Method(
+        "the same without a cache of keys and values, to compare speed",
+        "TransModality, CTFN",
+        lambda c: ModalTrans(c.dim, c.heads, "uncached"),
     ),
     "modal-trans-parallel": Method(
         "the same, all steps at once",

@@ -1,0 +1,220 @@
+"""A grid in a directory: which jobs it holds, what is done, what failed."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from mmalign.data.dataset import Dataset
+from mmalign.data.fingerprint import dataset_hash
+from mmalign.data.task import task_to_json
+from mmalign.errors import MMAlignError
+from mmalign.experiments.job import Entry, Job
+from mmalign.experiments.work import RESULT, TIMING
+from mmalign.training.records import write_json
+from mmalign.version import __version__
+
+GRID, RUNS, ERROR = "grid.json", "runs", "error.json"
+
+
+@dataclass(frozen=True)
+class Source:
+    """How a worker gets at the data: the arguments of `load_dataset`."""
+
+    path: str
+    non_finite: str = "reject"
+    label: str | None = None
+    vectors: str | None = None
+
+
+@dataclass(frozen=True)
+class Placed:
+    """An entry and the address of its job."""
+
+    entry: Entry
+    address: str
+
+
+@dataclass(frozen=True)
+class Grid:
+    """All entries of a grid directory.
+
+    Attributes:
+        folder: The directory: `grid.json`, and one directory a job in `runs`.
+        source: Where the data is.
+        data: Hash, task and sizes of the data.
+        placed: The entries; several may share an address.
+    """
+
+    folder: Path
+    source: Source
+    data: dict[str, Any]
+    placed: tuple[Placed, ...]
+
+    @property
+    def jobs(self) -> dict[str, Job]:
+        """Every job once, by address, in the order of the entries."""
+        return {placed.address: placed.entry.job for placed in self.placed}
+
+    def run_folder(self, address: str) -> Path:
+        """Where a job works and leaves its result."""
+        return self.folder / RUNS / address
+
+    def is_done(self, address: str) -> bool:
+        """Whether the job has its result."""
+        return (self.run_folder(address) / RESULT).exists()
+
+    def pending(self) -> dict[str, Job]:
+        """Jobs without a result, those that failed before included."""
+        return {address: job for address, job in self.jobs.items() if not self.is_done(address)}
+
+    def result(self, address: str) -> dict[str, Any]:
+        """What the job found.
+
+        Raises:
+            MMAlignError: If the file is not readable.
+        """
+        return _read(self.run_folder(address) / RESULT)
+
+    def seconds(self, address: str) -> float:
+        """How long the job took."""
+        return float(_read(self.run_folder(address) / TIMING)["seconds"])
+
+    def failures(self) -> dict[str, str]:
+        """Errors of the jobs that failed and were not done since, by address."""
+        found = {}
+        for address in self.pending():
+            file = self.run_folder(address) / ERROR
+            if file.exists():
+                found[address] = str(_read(file)["error"])
+        return found
+
+    def results(self) -> Iterator[tuple[Entry, dict[str, Any]]]:
+        """Every entry whose job is done, with its result."""
+        for placed in self.placed:
+            if self.is_done(placed.address):
+                yield placed.entry, self.result(placed.address)
+
+    def save(self) -> None:
+        """Write `grid.json`."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        content = {
+            "mmalign": __version__,
+            "source": asdict(self.source),
+            "data": self.data,
+            "entries": [
+                {
+                    "suite": placed.entry.suite,
+                    "system": placed.entry.system,
+                    "survival": placed.entry.survival,
+                    "address": placed.address,
+                    "job": placed.entry.job.to_json(),
+                }
+                for placed in self.placed
+            ],
+        }
+        write_json(self.folder / GRID, content)
+
+
+def open_grid(folder: Path) -> Grid:
+    """The grid that a directory holds.
+
+    Raises:
+        MMAlignError: If it holds none, one of another version, or a damaged one.
+    """
+    file = folder / GRID
+    if not file.exists():
+        raise MMAlignError(
+            f"{folder}: holds no grid. Make one with mmalign bench … --out {folder}."
+        )
+    content = _read(file)
+    if content.get("mmalign") != __version__:
+        raise MMAlignError(
+            f"{folder}: made by mmalign {content.get('mmalign')}, this is {__version__}; "
+            "results do not mix. Give another --out."
+        )
+    try:
+        placed = tuple(
+            Placed(
+                Entry(
+                    suite=row["suite"],
+                    system=row["system"],
+                    survival=row["survival"],
+                    job=Job.from_json(row["job"]),
+                ),
+                row["address"],
+            )
+            for row in content["entries"]
+        )
+        return Grid(folder, Source(**content["source"]), content["data"], placed)
+    except (KeyError, TypeError) as error:
+        raise MMAlignError(
+            f"{file}: not readable ({error!r}). Delete it and start again."
+        ) from error
+
+
+def extend_grid(folder: Path, dataset: Dataset, source: Source, entries: Sequence[Entry]) -> Grid:
+    """A grid of these entries, added to what the directory holds already.
+
+    Raises:
+        MMAlignError: If the directory holds something else: no grid, a grid on other data, or other
+            settings for the same place in a table.
+    """
+    data = _describe(dataset)
+    old = _existing(folder, data)
+    hashes: dict[tuple[str, str], str] = {}
+    known = {placed.entry.place: placed for placed in old}
+    for entry in entries:
+        pair = entry.job.visible, entry.job.victim
+        if pair not in hashes:
+            hashes[pair] = dataset_hash(dataset.only(list(pair)))
+        placed = Placed(entry, entry.job.address(hashes[pair]))
+        before = known.setdefault(entry.place, placed)
+        if before.address != placed.address:
+            raise MMAlignError(
+                f"{folder}: holds another grid; {_change(before.entry.job, entry.job)} "
+                f"for {entry.place}. Give another --out."
+            )
+    grid = Grid(folder, source, data, tuple(known.values()))
+    grid.save()
+    return grid
+
+
+def _existing(folder: Path, data: dict[str, Any]) -> tuple[Placed, ...]:
+    """Entries of the grid that is there, if any."""
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return ()
+    if not (folder / GRID).exists():
+        raise MMAlignError(f"{folder}: exists and is no grid. Give another --out.")
+    grid = open_grid(folder)
+    if grid.data["hash"] != data["hash"]:
+        raise MMAlignError(
+            f"{folder}: holds a grid on other data ({grid.source.path}). Give another --out."
+        )
+    return grid.placed
+
+
+def _describe(dataset: Dataset) -> dict[str, Any]:
+    return {
+        "hash": dataset_hash(dataset),
+        "task": task_to_json(dataset.task),
+        "dims": dict(dataset.dims),
+        "clips": {name: len(split) for name, split in dataset.splits.items()},
+    }
+
+
+def _change(old: Job, new: Job) -> str:
+    """The first setting that differs."""
+    before, after = old.to_json(), new.to_json()
+    before |= before.pop("config")
+    after |= after.pop("config")
+    name = next(name for name in after if before.get(name) != after[name])
+    return f"{name} was {before.get(name)!r}, is {after[name]!r}"
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads(file.read_bytes()))
+    except (OSError, ValueError, TypeError) as error:
+        raise MMAlignError(f"{file}: not readable ({error}). Delete it and start again.") from error
