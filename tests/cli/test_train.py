@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from safetensors.numpy import load_file
 
 from mmalign.data import write_native
 from tests.cli.many import mmalign_many
@@ -146,21 +147,23 @@ def test_mistakes_in_use_are_one_line_and_exit_2(run, data):
         assert message in done.stderr
 
 
-def test_two_processes_train_like_one(data, tmp_path):
-    """Without dropout, averaged gradients of half batches are the gradients of whole ones."""
-    plain = ["--method", "zero-fill", "--set", "dropout=0.0", "--set", "contrastive_weight=0.0"]
-    train = ["train", data, *FLAGS, *SMALL, *plain, "--set", "epochs=4", "--out"]
-    command = [
-        *(sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"),
-        *("-m", "mmalign.cli.main", *train, tmp_path / "two"),
-    ]
-    double = subprocess.run(
-        list(map(str, command)),
+def mmalign_twice(*words: object) -> subprocess.CompletedProcess:
+    """The command in two processes that train together."""
+    torchrun = ["-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
+    return subprocess.run(
+        [sys.executable, *torchrun, "-m", "mmalign.cli.main", *map(str, words)],
         env=os.environ | {"OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def test_two_processes_train_like_one(data, tmp_path):
+    """Without dropout, averaged gradients of half batches are the gradients of whole ones."""
+    plain = ["--method", "zero-fill", "--set", "dropout=0.0", "--set", "contrastive_weight=0.0"]
+    train = ["train", data, *FLAGS, *SMALL, *plain, "--set", "epochs=4", "--out"]
+    double = mmalign_twice(*train, tmp_path / "two")
     assert double.returncode == 0, double.stderr
     single = mmalign(*train, tmp_path / "one")
     assert single.returncode == 0, single.stderr
@@ -170,3 +173,14 @@ def test_two_processes_train_like_one(data, tmp_path):
     ]
     assert losses[0]["loss"] == pytest.approx(losses[1]["loss"], rel=1e-3)
     assert json.loads((tmp_path / "two" / "manifest.json").read_text())["processes"] == 2
+
+
+@pytest.mark.nightly
+def test_two_processes_agree_on_smil_s_centres(data, tmp_path):
+    """Its noise differs between processes, its centres start from the same steps."""
+    out = tmp_path / "two"
+    done = mmalign_twice("train", data, *FLAGS, *SMALL, "--method", "smil", "--out", out)
+    assert done.returncode == 0, done.stderr
+    state = load_file(out / "model.safetensors")
+    assert state["imputer.centres"].any()
+    assert mmalign("evaluate", out, data).returncode == 0

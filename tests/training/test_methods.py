@@ -38,13 +38,15 @@ def test_the_rest_sees_what_the_masks_left():
     assert not data["test"].is_present("victim").any()
 
 
-def test_backbones_have_the_same_size_whatever_the_method():
+def test_encoders_fusion_and_head_have_the_same_size_whatever_the_method():
     sizes = set()
     for name in METHODS:
         model = build_model(
             Config(method=name), small_dataset().task, visible_features=6, victim_features=6
         )
-        sizes.add(count_parameters(model.backbone))
+        parts = dict(model.backbone.named_children())
+        assert parts.keys() == {"encode_visible", "encode_victim", "fuse", "head"}
+        sizes.add(tuple(count_parameters(part) for part in parts.values()))
     assert len(sizes) == 1
 
 
