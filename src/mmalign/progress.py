@@ -22,7 +22,7 @@ def track(items: Iterable[Item], description: str, *, total: int | None = None) 
     try:
         for done, item in enumerate(items):
             if bar is None and time.monotonic() - started > DELAY_SECONDS:
-                bar = _start_bar(description, total)
+                bar = start_bar(description, total)
             if bar is not None:
                 bar.update(bar.task_ids[0], completed=done)
             yield item
@@ -31,7 +31,8 @@ def track(items: Iterable[Item], description: str, *, total: int | None = None) 
             bar.stop()
 
 
-def _start_bar(description: str, total: int | None) -> Any:
+def start_bar(description: str, total: int | None, *, is_kept: bool = False) -> Any:
+    """A started bar with one task on stderr; whether its last state stays when it is stopped."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -41,8 +42,9 @@ def _start_bar(description: str, total: int | None) -> Any:
         TimeRemainingColumn,
     )
 
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
-    bar = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
+    columns = BarColumn(bar_width=20), MofNCompleteColumn(), TimeRemainingColumn()
+    text = TextColumn("{task.description}")
+    bar = Progress(*columns, text, console=Console(stderr=True), transient=not is_kept)
     bar.add_task(description, total=total)
     bar.start()
     return bar

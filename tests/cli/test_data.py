@@ -35,7 +35,7 @@ def test_help_needs_neither_torch_nor_numpy():
         "import sys\nsys.argv = ['mmalign', '--help']\n"
         "from mmalign.cli.main import main\n"
         "try: main()\nexcept SystemExit: pass\n"
-        "heavy = {'torch', 'numpy', 'pyarrow', 'matplotlib'} & set(sys.modules)\n"
+        "heavy = {'torch', 'numpy', 'pyarrow', 'matplotlib', 'optuna'} & set(sys.modules)\n"
         "sys.exit(f'imported {heavy}' if heavy else 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -199,11 +199,14 @@ def test_unknown_policy_is_a_usage_error(native, tmp_path):
     )
 
 
-def test_demo_trains_and_draws(tmp_path):
-    done = mmalign("demo", "--out", tmp_path, "--epochs", "1", env=os.environ | {"COLUMNS": "100"})
+def test_demo_trains_draws_and_reports(tmp_path):
+    flags = "--epochs", "1", "--seeds", "2"
+    done = mmalign("demo", "--out", tmp_path, *flags, env=os.environ | {"COLUMNS": "100"})
     assert done.returncode == 0, done.stderr
-    for row in ("majority class", "unimodal (LB)", "zero-fill", "MM-Align", "both modalities (UB)"):
+    for row in ("majority class", "LB", "zero-fill", "MM-Align", "MM-Align, improved", "UB"):
         assert row in done.stdout
     for name in ("clips.png", "missingness.png", "plan.png"):
         assert (tmp_path / name).read_bytes()[:4] == b"\x89PNG"
     assert (tmp_path / "model" / "model.safetensors").exists()
+    assert f"report: {tmp_path}/report/report.html" in done.stdout.replace("\n", "")
+    assert "MM-Align, improved" in (tmp_path / "report" / "report.html").read_text()

@@ -67,6 +67,28 @@ def test_predictions_in_every_format(run, data, tmp_path, ending):
     assert all(str(row["has_victim"]) == "True" for row in rows)
 
 
+ON_A_TERMINAL = """
+import sys
+from mmalign import progress
+from mmalign.cli.main import app
+progress.DELAY_SECONDS = 0.0
+sys.stderr.isatty = lambda: True
+run, data, out = sys.argv[1:]
+app(["predict", run, data, "--out", out], standalone_mode=False)
+sys.stderr.write("AND")
+app(["evaluate", run, data], standalone_mode=False)
+"""
+
+
+def test_predicting_and_evaluating_show_a_bar_on_a_terminal(run, data, tmp_path):
+    command = [sys.executable, "-c", ON_A_TERMINAL, run, data, tmp_path / "p.csv"]
+    terminal = {**os.environ, "TERM": "xterm"}
+    done = subprocess.run(command, env=terminal, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert all("predicting" in shown for shown in done.stderr.split("AND"))
+    assert "\x1b" not in done.stdout
+
+
 def test_data_without_the_victim_and_without_labels(run, tmp_path):
     dataset = small_dataset().only(["visible"])
     bare = {**dataset.splits, "test": replace(dataset["test"], labels=None)}

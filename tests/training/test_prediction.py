@@ -1,11 +1,14 @@
 """The gate: how much a victim that is there counts against its imputation."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 import mmalign
 from mmalign.data import Protocol
+from mmalign.training import prediction
 from mmalign.training.prediction import choose_gate
 from tests.training.small import poisoned, small_dataset
 
@@ -33,6 +36,21 @@ def test_the_gate_mixes_both_predictions(model, data):
     mixed = predictor.outputs(complete)
     predictor.model.gate.fill_(1.0)
     torch.testing.assert_close(mixed, 0.25 * with_victim + 0.75 * imputed)
+
+
+def test_a_watch_sees_every_batch_and_changes_nothing(model, data, monkeypatch):
+    monkeypatch.setattr(prediction, "EVALUATION_BATCH", 5)
+    seen = []
+
+    def watch(batches, total):
+        for batch in batches:
+            seen.append((len(batch), total))
+            yield batch
+
+    watched = replace(model.fitted, watch=watch).outputs(data["test"])
+    assert torch.equal(watched, model.fitted.outputs(data["test"]))
+    assert sum(size for size, _ in seen) == len(data["test"])
+    assert {total for _, total in seen} == {len(seen)}
 
 
 def test_a_victim_that_misleads_is_shut_out(model):

@@ -1,96 +1,117 @@
 """`mmalign demo`: the main job on the data that comes with the install."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mmalign.training.config import IMPROVED
-
 if TYPE_CHECKING:
     from mmalign.data import Dataset
+    from mmalign.experiments.grid import Grid
     from mmalign.training.estimator import MMAlign
 
 VISIBLE, VICTIM, SURVIVAL = "accelerometer", "gyroscope", 0.1
-ROWS: dict[str, dict[str, Any]] = {
-    "unimodal (LB)": {"method": "lb"},
-    "zero-fill": {"method": "zero-fill"},
-    "uniform window": {"method": "uniform-window"},
-    "MM-Align": {"method": "mmalign"},
-    "MM-Align, improved": {"method": "mmalign", **IMPROVED},
-    "both modalities (UB)": {"method": "ub"},
-}
+METHODS = ("lb", "zero-fill", "uniform-window", "mmalign", "mmalign-improved", "ub")
+SUITES = ("main", "alignment", "case")
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Directory for pictures and results.")] = Path(
+    out: Annotated[Path, typer.Option(help="Directory for pictures, results and report.")] = Path(
         "demo-output"
     ),
-    epochs: Annotated[int, typer.Option(min=1, help="Most epochs of training.")] = 25,
+    epochs: Annotated[int, typer.Option(min=1, help="Most epochs of training.")] = 20,
+    seeds: Annotated[int, typer.Option(min=2, help="Runs of each method.")] = 3,
 ) -> None:
-    """Train on smartwatch data whose gyroscope dies; show the table and an alignment."""
-    import torch
+    """Train on smartwatch data whose gyroscope dies; show the table, and write a report.
 
-    from mmalign.cli.tables import print_description, print_table
-    from mmalign.data import smartwatch
-    from mmalign.evaluation.inspection import inspect_dataset
+    Killed, the same command goes on where it stopped.
+    """
+    from mmalign.experiments.engines.threads import ONE_THREAD
 
-    torch.set_num_threads(1)
-    dataset = smartwatch()
-    description = inspect_dataset(dataset)
-    print_description("smartwatch", description)
-    majority = description["splits"]["test"]["floor"]["accuracy"]
-    out.mkdir(parents=True, exist_ok=True)
-    _draw_data(dataset, out)
-    scores, model = _train_all(dataset, epochs)
-    print_table(
-        f"test accuracy when {VICTIM} survives in {SURVIVAL:.0%} of the training clips",
-        ["A: never at test", f"B: in {SURVIVAL:.0%} of test"],
-        {"majority class": [majority] * 2} | scores,
-    )
-    typer.echo("One seed shows the way it works, not who wins: docs/results.md has six, paired.")
+    os.environ.update(ONE_THREAD)  # before numpy and torch are imported
+    from mmalign.cli.grid_progress import GridProgress
+    from mmalign.experiments.engines.local import LocalEngine
+    from mmalign.experiments.running import run_grid
+
+    with LocalEngine() as engine:
+        from mmalign.cli.tables import print_description
+        from mmalign.data import smartwatch
+        from mmalign.evaluation.inspection import inspect_dataset
+        from mmalign.experiments.report.writing import write_report
+
+        dataset = smartwatch()
+        print_description("smartwatch", inspect_dataset(dataset))
+        out.mkdir(parents=True, exist_ok=True)
+        _draw_data(dataset, out)
+        grid = _plan(dataset, out / "grid", epochs, seeds)
+        with GridProgress(grid) as progress:
+            run_grid(grid, engine, progress.show)
+    _print_scores(grid, seeds)
+    model = _train(dataset, epochs)
     _draw_alignment(dataset, model, out / "plan.png")
     model.save(out / "model")
     typer.echo(f"pictures: {out}/clips.png, missingness.png, plan.png; model: {out}/model")
-
-
-def _versions(dataset: "Dataset") -> dict[str, "Dataset"]:
-    from mmalign.data import Protocol
-
-    return {
-        setting: Protocol(visible=VISIBLE, victim=VICTIM, survival=SURVIVAL, setting=setting).apply(
-            dataset
-        )
-        for setting in ("A", "B")
-    }
+    typer.echo(f"report: {write_report(grid, out / 'report')}")
 
 
 def _draw_data(dataset: "Dataset", out: Path) -> None:
+    from mmalign.data import Protocol
     from mmalign.experiments.pictures import draw_clips, draw_missingness
 
-    versions = _versions(dataset)
-    draw_clips(versions["A"], out / "clips.png")
-    titled = [(f"survival {SURVIVAL:.0%}, setting {s}", data) for s, data in versions.items()]
-    draw_missingness([("all there", dataset), *titled], out / "missingness.png")
+    versions = [("all there", dataset)]
+    for setting in ("A", "B"):
+        protocol = Protocol(visible=VISIBLE, victim=VICTIM, survival=SURVIVAL, setting=setting)
+        versions.append((f"survival {SURVIVAL:.0%}, setting {setting}", protocol.apply(dataset)))
+    draw_clips(versions[1][1], out / "clips.png")
+    draw_missingness(versions, out / "missingness.png")
 
 
-def _train_all(dataset: "Dataset", epochs: int) -> tuple[dict[str, list[float]], "MMAlign"]:
-    """Test accuracy of every row in both settings, and the improved MM-Align."""
-    from mmalign.training.config import Config
+def _plan(dataset: "Dataset", folder: Path, epochs: int, seeds: int) -> "Grid":
+    from mmalign.experiments.grid import Source, extend_grid
+    from mmalign.experiments.suites import Scope, list_entries
+
+    scope = Scope(
+        pairs=[(VISIBLE, VICTIM)],
+        survivals=[SURVIVAL],
+        seeds=range(seeds),
+        methods=METHODS,
+        settings={"epochs": epochs, "patience": 8},
+    )
+    return extend_grid(folder, dataset, Source("smartwatch"), list_entries(dataset, scope, SUITES))
+
+
+def _print_scores(grid: "Grid", seeds: int) -> None:
+    from mmalign.cli.tables import print_table
+
+    rows: dict[str, list[list[float]]] = {}
+    for entry, result in grid.results():
+        if entry.suite == "main":
+            scores = [result["scores"][setting]["accuracy"] for setting in ("A", "B")]
+            rows.setdefault(entry.system, []).append(scores)
+            floor = [result["floor"]["accuracy"]] * 2
+    means = {
+        title: [sum(column) / len(column) for column in zip(*scores, strict=True)]
+        for title, scores in rows.items()
+    }
+    print_table(
+        f"test accuracy, mean over {seeds} seeds, when {VICTIM} survives in "
+        f"{SURVIVAL:.0%} of the training clips",
+        ["A: never at test", f"B: in {SURVIVAL:.0%} of test"],
+        {"majority class": floor} | means,
+    )
+
+
+def _train(dataset: "Dataset", epochs: int) -> "MMAlign":
+    """A model to keep: the improved MM-Align."""
+    from mmalign.data import Protocol
+    from mmalign.training.config import IMPROVED
     from mmalign.training.estimator import MMAlign
-    from mmalign.training.settings import train_both_settings
 
-    scores: dict[str, list[float]] = {}
-    for name, settings in ROWS.items():
-        config = Config(epochs=epochs, patience=8, **settings)
-        done = train_both_settings(
-            dataset, config, visible=VISIBLE, victim=VICTIM, survival=SURVIVAL
-        )
-        scores[name] = [done.selected[setting].test["accuracy"] for setting in ("A", "B")]
-        typer.echo(f"{name}: {len(done.history)} epochs, {done.seconds:.0f} s", err=True)
-        if settings.get("both_passes"):
-            model = MMAlign.of(done.predictor, config)
-    return scores, model
+    masked = Protocol(visible=VISIBLE, victim=VICTIM, survival=SURVIVAL, setting="A").apply(dataset)
+    settings: dict[str, Any] = {"epochs": epochs, "patience": 8, **IMPROVED}
+    model = MMAlign(visible=VISIBLE, victim=VICTIM, **settings)
+    return model.fit(masked["train"], valid=masked["valid"])
 
 
 def _draw_alignment(dataset: "Dataset", model: "MMAlign", file: Path) -> None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import typer
 
+from mmalign.progress import start_bar
+
 
 class LiveLine:
     """A progress bar with the latest losses on a terminal; one plain line an epoch elsewhere."""
@@ -36,7 +38,7 @@ class LiveLine:
             typer.echo(text, err=True)
             return
         if self.bar is None:
-            self.bar = _start(training.total_epochs)
+            self.bar = start_bar("", training.total_epochs, is_kept=True)
         self.bar.update(self.bar.task_ids[0], completed=record["epoch"], description=text)
 
 
@@ -48,23 +50,6 @@ def _line(record: dict[str, Any]) -> str:
         shown[setting] = f"{name} {metrics[name]:.3f}"
     valid = " ".join(f"valid {setting} {text}" for setting, text in shown.items())
     return f"epoch {record['epoch']}: {losses} | {valid}"
-
-
-def _start(total: int) -> Any:
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = BarColumn(bar_width=20), MofNCompleteColumn(), TimeRemainingColumn()
-    bar = Progress(*columns, TextColumn("{task.description}"), console=Console(stderr=True))
-    bar.add_task("", total=total)
-    bar.start()
-    return bar
 
 
 def _write_events(record: dict[str, Any], writer: Any) -> None:

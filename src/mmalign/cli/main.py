@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from mmalign.cli import data, demo, methods, train, use
+from mmalign.cli import bench, data, demo, methods, report, train, tune, use
 from mmalign.errors import MMAlignError
 from mmalign.version import __version__
 
@@ -19,10 +19,13 @@ app = typer.Typer(
 app.add_typer(data.app, name="data")
 app.command()(demo.demo)
 app.command()(train.train)
+app.command()(tune.tune)
+app.command()(bench.bench)
 app.command()(methods.methods)
 app.command()(use.evaluate)
 app.command()(use.predict)
 app.command()(use.explain)
+app.command()(report.report)
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,12 +1,14 @@
 """`mmalign evaluate`, `predict` and `explain`: a trained run on data."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from mmalign.cli.options import Data, Label, NonFinite, RunPath, Threads, Vectors
+from mmalign.progress import track
 
 Without = Annotated[str | None, typer.Option(help="Take this modality away from every clip first.")]
 
@@ -111,7 +113,13 @@ def _open(run: str, data: str, threads: int, **options: Any) -> tuple[Any, Any]:
 
     torch.set_num_threads(threads)
     model = mmalign.load(run)
+    model.predictor = replace(model.fitted, watch=_show)
     return model, mmalign.load_dataset(data, **options)
+
+
+def _show(batches: Iterator[Any], total: int) -> Iterator[Any]:
+    """A bar while clips are predicted."""
+    return track(batches, "predicting", total=total)
 
 
 def _masked_ids(run: str, split: str, model: Any) -> Sequence[str]:

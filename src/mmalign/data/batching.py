@@ -7,11 +7,15 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float32, Int64
 
-from mmalign.data.clip import Steps
+from mmalign.data.clip import Steps, StepsColumn
+from mmalign.data.columns import StoredColumn
 from mmalign.data.dataset import Dataset
 from mmalign.data.split import Split
 from mmalign.data.task import Labels
 from mmalign.errors import ConfigError
+
+Padded = tuple[Float32[np.ndarray, "batch time dim"], Int64[np.ndarray, " batch"]]
+"""Features with zeros after each sequence's last step, and the steps of each."""
 
 POOL_BATCHES = 64
 """Clips are sorted by length inside pools of this many batches: short padding, fresh mixtures."""
@@ -41,9 +45,7 @@ class Batch:
         return self.lengths[modality] > 0
 
 
-def pad(
-    sequences: Sequence[Steps | None], dim: int
-) -> tuple[Float32[np.ndarray, "batch time dim"], Int64[np.ndarray, " batch"]]:
+def pad(sequences: Sequence[Steps | None], dim: int) -> Padded:
     """Stack sequences `[time, dim]` into one array, zeros after each one's last step.
 
     >>> import numpy as np
@@ -75,16 +77,38 @@ def _with_gaps_filled(
     return pieces
 
 
+def _pad_rows(column: StepsColumn, rows: Int64[np.ndarray, " batch"], dim: int) -> Padded:
+    """What `pad` makes of the sequences at these rows."""
+    if isinstance(column, StoredColumn):
+        padded = _pad_stored(column, rows)
+        if padded is not None:
+            return padded
+    return pad([column[row] for row in rows.tolist()], dim)
+
+
+def _pad_stored(column: StoredColumn, rows: Int64[np.ndarray, " batch"]) -> Padded | None:
+    """The same with one copy for all sequences, or None where the column cannot do that."""
+    lengths = column.lengths[rows]
+    longest = int(lengths.max(initial=0))
+    features = column.windows(rows, longest) if longest else None
+    if features is None:
+        return None
+    for index, length in enumerate(lengths.tolist()):
+        if length < longest:
+            features[index, length:] = 0  # what follows a sequence in the file is not its own
+    return features, lengths
+
+
 def make_batch(split: Split, dims: Mapping[str, int], rows: Sequence[int]) -> Batch:
     """The clips at these rows as one padded batch."""
+    where = np.array(rows, dtype=np.int64)
     features: dict[str, Any] = {}
     lengths: dict[str, Any] = {}
     for name, dim in dims.items():
-        column = split.sequences[name]
-        features[name], lengths[name] = pad([column[row] for row in rows], dim)
+        features[name], lengths[name] = _pad_rows(split.sequences[name], where, dim)
     return Batch(
         ids=tuple(split.ids[row] for row in rows),
-        labels=None if split.labels is None else split.labels[list(rows)],
+        labels=None if split.labels is None else split.labels[where],
         features=features,
         lengths=lengths,
     )

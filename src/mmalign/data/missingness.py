@@ -52,15 +52,23 @@ class Protocol:
         dataset.require(self.visible, self.victim)
         missing = {}
         for name, split in dataset.splits.items():
-            rate = 0.0 if self.setting == "A" and name != "train" else self.survival
             has_victim = split.is_present(self.victim)
             keeps = surviving_ids(
                 [i for i, present in zip(split.ids, has_victim, strict=True) if present],
-                count=_exact_floor(rate, len(split)),
+                count=self.survivors(name, len(split)),
                 seed=self.seed,
             )
             missing[name] = tuple(clip_id for clip_id in split.ids if clip_id not in keeps)
         return Masks(self, missing)
+
+    def survivors(self, split: str, clips: int) -> int:
+        """How many of a split's clips keep the victim, if all of them have it.
+
+        >>> Protocol(visible="text", victim="audio", survival=0.1).survivors("train", 1284)
+        128
+        """
+        rate = 0.0 if self.setting == "A" and split != "train" else self.survival
+        return _exact_floor(rate, clips)
 
     def apply(self, dataset: Dataset) -> Dataset:
         """The pair of modalities, without the arrays that the protocol takes away.

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Int64
 
 from mmalign.data.clip import Clip, Steps, StepsColumn, Times
+from mmalign.data.columns import drop_from, lengths_of, select_from
 from mmalign.data.task import Labels, Task
 from mmalign.errors import DataError
 
@@ -53,8 +54,7 @@ class Split:
 
     def lengths(self, modality: str) -> Int64[np.ndarray, " clips"]:
         """Steps of each clip in the modality; 0 where it is missing."""
-        column = self.sequences[modality]
-        return np.array([0 if steps is None else len(steps) for steps in column], dtype=np.int64)
+        return lengths_of(self.sequences[modality])
 
     def select(self, indices: Iterable[int] | Int64[np.ndarray, " rows"]) -> "Split":
         """The clips at these positions, in this order."""
@@ -62,7 +62,7 @@ class Split:
         return Split(
             ids=tuple(self.ids[row] for row in rows),
             labels=None if self.labels is None else self.labels[rows],
-            sequences={m: [column[row] for row in rows] for m, column in self.sequences.items()},
+            sequences={m: select_from(column, rows) for m, column in self.sequences.items()},
             words=None if self.words is None else [self.words[row] for row in rows],
             times=None if self.times is None else [self.times[row] for row in rows],
             task=self.task,
@@ -74,8 +74,7 @@ class Split:
 
     def without(self, modality: str, ids: Collection[str]) -> "Split":
         """The same clips; those named lose the modality: its arrays are dropped, not zeroed."""
-        column = self.sequences[modality]
-        kept = [None if i in ids else steps for i, steps in zip(self.ids, column, strict=True)]
+        kept = drop_from(self.sequences[modality], (clip_id in ids for clip_id in self.ids))
         return replace(self, sequences={**self.sequences, modality: kept})
 
     @staticmethod

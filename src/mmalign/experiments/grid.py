@@ -1,8 +1,8 @@
 """A grid in a directory: which jobs it holds, what is done, what failed."""
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from mmalign.data.dataset import Dataset
 from mmalign.data.fingerprint import dataset_hash
 from mmalign.data.task import task_to_json
 from mmalign.errors import MMAlignError
+from mmalign.experiments.claim import awaited
 from mmalign.experiments.job import Entry, Job
 from mmalign.experiments.work import RESULT, TIMING
 from mmalign.training.records import write_json
@@ -26,6 +27,25 @@ class Source:
     non_finite: str = "reject"
     label: str | None = None
     vectors: str | None = None
+
+
+@dataclass(frozen=True)
+class Site:
+    """What a worker must know of a grid: both directories must be there where it works.
+
+    Attributes:
+        folder: The grid's directory.
+        source: Where the data is.
+        data_hash: Hash of the data that the grid was made for.
+    """
+
+    folder: Path
+    source: Source
+    data_hash: str
+
+    def run_folder(self, address: str) -> Path:
+        """Where a job works and leaves its result."""
+        return self.folder / RUNS / address
 
 
 @dataclass(frozen=True)
@@ -57,9 +77,21 @@ class Grid:
         """Every job once, by address, in the order of the entries."""
         return {placed.address: placed.entry.job for placed in self.placed}
 
+    def only(self, entries: Iterable[Entry]) -> "Grid":
+        """The same grid, reduced to these entries: what one command asks for; not for saving."""
+        places = {entry.place for entry in entries}
+        return replace(
+            self, placed=tuple(placed for placed in self.placed if placed.entry.place in places)
+        )
+
+    @property
+    def site(self) -> Site:
+        """What a worker must know."""
+        return Site(self.folder.absolute(), self.source, self.data["hash"])
+
     def run_folder(self, address: str) -> Path:
         """Where a job works and leaves its result."""
-        return self.folder / RUNS / address
+        return self.site.run_folder(address)
 
     def is_done(self, address: str) -> bool:
         """Whether the job has its result."""
@@ -96,9 +128,17 @@ class Grid:
             if self.is_done(placed.address):
                 yield placed.entry, self.result(placed.address)
 
+    def describe(self, address: str) -> str:
+        """A job in words: the first place in a table that it has."""
+        entry = next(placed.entry for placed in self.placed if placed.address == address)
+        job = entry.job
+        return (
+            f"{entry.suite}, {entry.system}, {job.visible}:{job.victim}, "
+            f"survival {entry.survival:g}, seed {job.config.seed}"
+        )
+
     def save(self) -> None:
-        """Write `grid.json`."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        """Write `grid.json`; the directory must exist."""
         content = {
             "mmalign": __version__,
             "source": asdict(self.source),
@@ -155,16 +195,29 @@ def open_grid(folder: Path) -> Grid:
 
 
 def extend_grid(folder: Path, dataset: Dataset, source: Source, entries: Sequence[Entry]) -> Grid:
-    """A grid of these entries, added to what the directory holds already.
+    """A grid of these entries, added to what the directory holds already, and written there.
 
     Raises:
         MMAlignError: If the directory holds something else: no grid, a grid on other data, or other
             settings for the same place in a table.
     """
+    _refuse_foreign(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    with awaited(folder):  # of two commands that add at once, neither loses what the other adds
+        grid = plan_grid(folder, dataset, source, entries)
+        grid.save()
+    return grid
+
+
+def plan_grid(folder: Path, dataset: Dataset, source: Source, entries: Sequence[Entry]) -> Grid:
+    """What `extend_grid` would write, with nothing written.
+
+    Raises:
+        MMAlignError: As `extend_grid`.
+    """
     data = _describe(dataset)
-    old = _existing(folder, data)
     hashes: dict[tuple[str, str], str] = {}
-    known = {placed.entry.place: placed for placed in old}
+    known = {placed.entry.place: placed for placed in _existing(folder, data)}
     for entry in entries:
         pair = entry.job.visible, entry.job.victim
         if pair not in hashes:
@@ -176,23 +229,28 @@ def extend_grid(folder: Path, dataset: Dataset, source: Source, entries: Sequenc
                 f"{folder}: holds another grid; {_change(before.entry.job, entry.job)} "
                 f"for {entry.place}. Give another --out."
             )
-    grid = Grid(folder, source, data, tuple(known.values()))
-    grid.save()
-    return grid
+    return Grid(folder, source, data, tuple(known.values()))
 
 
 def _existing(folder: Path, data: dict[str, Any]) -> tuple[Placed, ...]:
     """Entries of the grid that is there, if any."""
-    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
-        return ()
+    _refuse_foreign(folder)
     if not (folder / GRID).exists():
-        raise MMAlignError(f"{folder}: exists and is no grid. Give another --out.")
+        return ()
     grid = open_grid(folder)
     if grid.data["hash"] != data["hash"]:
         raise MMAlignError(
             f"{folder}: holds a grid on other data ({grid.source.path}). Give another --out."
         )
     return grid.placed
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """A directory is ours if it is new, empty, a grid, or a grid that was killed at birth."""
+    if not folder.exists() or (folder / GRID).exists():
+        return
+    if not folder.is_dir() or any(not path.name.startswith(".") for path in folder.iterdir()):
+        raise MMAlignError(f"{folder}: exists and is no grid. Give another --out.")
 
 
 def _describe(dataset: Dataset) -> dict[str, Any]:

@@ -28,6 +28,7 @@ SYSTEMS: Mapping[str, tuple[str, Settings]] = {
     "uniform-window": ("uniform window", {"method": "uniform-window"}),
     "random-plan": ("random plan", {"method": "random-plan"}),
     "mfm": ("MFM", {"method": "mfm"}),
+    "smil": ("SMIL", {"method": "smil"}),
     "modal-trans": ("Modal-Trans", {"method": "modal-trans-parallel"}),
     "mmalign": ("MM-Align", {"method": "mmalign"}),
     "mmalign-improved": ("MM-Align, improved", {"method": "mmalign", **IMPROVED}),

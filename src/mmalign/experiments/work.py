@@ -10,7 +10,7 @@ import torch
 
 from mmalign.data.dataset import Dataset
 from mmalign.data.missingness import Protocol
-from mmalign.errors import DataError
+from mmalign.errors import CorruptArtifactError, DataError
 from mmalign.evaluation.floors import constant_floor
 from mmalign.experiments.job import Job, Kind
 from mmalign.experiments.plan_study import mean_plans, take_apart
@@ -47,6 +47,14 @@ def perform(job: Job, dataset: Dataset, folder: Path) -> None:
     write_json(folder / TIMING, {"seconds": seconds})
     write_json(folder / RESULT, {"job": job.to_json(), **content})
     (folder / CHECKPOINT).unlink(missing_ok=True)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what a killed process left behind: drafts, and the checkpoint of a finished job."""
+    for draft in folder.glob(".*.*"):
+        draft.unlink(missing_ok=True)
+    if (folder / RESULT).exists():
+        (folder / CHECKPOINT).unlink(missing_ok=True)
 
 
 def train(job: Job, dataset: Dataset, folder: Path) -> Result:
@@ -104,6 +112,15 @@ KINDS: Mapping[Kind, Callable[[Job, Dataset, Path], Result]] = {
 
 
 def _trained(job: Job, dataset: Dataset, folder: Path) -> BothSettings:
+    """Train from the checkpoint; a damaged one costs its epochs, not the job."""
+    try:
+        return _train_on(job, dataset, folder)
+    except CorruptArtifactError:
+        (folder / CHECKPOINT).unlink()
+        return _train_on(job, dataset, folder)
+
+
+def _train_on(job: Job, dataset: Dataset, folder: Path) -> BothSettings:
     return train_both_settings(
         dataset,
         job.config,

@@ -1,8 +1,10 @@
 """Imputers that know nothing, or next to nothing."""
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from mmalign import align
 from mmalign.imputers.contract import Imputer
@@ -59,21 +61,26 @@ class UniformWindow(Imputer):
 class MeanFill(Imputer):
     """Every step is the mean of the victim's hidden steps on complete training clips."""
 
+    mean: Tensor
+
     def __init__(self, dim: int) -> None:
         super().__init__()
-        self.mean = nn.Parameter(torch.zeros(dim))
+        self.register_buffer("mean", torch.zeros(dim))
 
-    def fit_loss(self, visible: Hidden, victim: Hidden) -> Float[Tensor, ""]:  # noqa: ARG002
-        """Squared distance to the steps, which the mean minimises."""
-        inside = is_valid(victim.lengths, victim.steps.shape[1])
-        return (victim.steps[inside] - self.mean).square().mean()
+    def prepare(self, victim_steps: Callable[[], Float[Tensor, "steps dim"]]) -> None:
+        """Take the mean of this epoch's steps."""
+        self.mean.copy_(victim_steps().mean(dim=0))
+
+    def fit_loss(self, visible: Hidden, victim: Hidden) -> None:  # noqa: ARG002
+        """There is nothing to fit."""
+        return
 
     def impute(
         self, visible: Hidden, victim_lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch victim_time dim"]:
         """The mean, at every step."""
         inside = is_valid(victim_lengths, int(victim_lengths.max()))
-        return inside[..., None] * self.mean.detach().to(visible.steps.dtype)
+        return inside[..., None] * self.mean.to(visible.steps.dtype)
 
 
 class Copy(Imputer):

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from mmalign.data.moments import moments
 from mmalign.data.split import Split
 from mmalign.imputers.contract import Imputer
 from mmalign.model.backbone import Backbone
@@ -27,12 +28,11 @@ class Scaler(nn.Module):
 
     def fit(self, split: Split, modality: str) -> None:
         """Learn from the sequences that are there; constant features keep scale 1."""
-        present = [torch.from_numpy(s.copy()) for s in split.sequences[modality] if s is not None]
-        if not present:
+        found = moments(split.sequences[modality])
+        if found is None:
             return
-        steps = torch.cat(present).double()
-        scale = steps.std(dim=0, correction=0)
-        self.mean.copy_(steps.mean(dim=0))
+        scale = torch.from_numpy(found.variance).sqrt()
+        self.mean.copy_(torch.from_numpy(found.mean))
         self.scale.copy_(torch.where(scale > 1e-6, scale, 1.0))
 
     def forward(

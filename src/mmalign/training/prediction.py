@@ -1,6 +1,6 @@
 """Predictions of a model on a split, and their metrics."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from mmalign.data.batching import Batches
+from mmalign.data.batching import Batch, Batches
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task
 from mmalign.evaluation.floors import score
@@ -23,14 +23,24 @@ EVALUATION_BATCH = 128
 EVALUATION_CELLS = 1 << 20
 
 
+Watch = Callable[[Iterator[Batch], int], Iterator[Batch]]
+"""Passes batches on, told how many there will be; a progress bar is one."""
+
+
+def unwatched(batches: Iterator[Batch], _: int) -> Iterator[Batch]:
+    """The batches, shown to nobody."""
+    return batches
+
+
 @dataclass(frozen=True)
 class Predictor:
-    """A model with the names of its modalities and its task."""
+    """A model with the names of its modalities and its task; `watch` sees its batches go by."""
 
     model: Model
     visible: str
     victim: str
     task: Task
+    watch: Watch = unwatched
 
     @torch.no_grad()
     def outputs(self, split: Split) -> Float[Tensor, "clips outputs"]:
@@ -46,7 +56,7 @@ class Predictor:
         answers = torch.cat(
             [
                 self.model(to_pair(batch, self.visible, self.victim).to(device).to(dtype)).cpu()
-                for batch in batches.epoch(0)
+                for batch in self.watch(batches.epoch(0), len(batches))
             ]
         )
         rows = torch.tensor([row for batch in order for row in batch])

@@ -26,3 +26,15 @@ def without_nan(content: Any) -> Any:
     if isinstance(content, list | tuple):
         return [without_nan(value) for value in content]
     return None if isinstance(content, float) and content != content else content
+
+
+def differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> list[str]:
+    """What changed, key by key."""
+    changes = []
+    for key in sorted({*old, *new}):
+        before, after = old.get(key), new.get(key)
+        if isinstance(before, dict) and isinstance(after, dict):
+            changes += differences(before, after, f"{prefix}{key}.")
+        elif before != after:
+            changes.append(f"{prefix}{key} was {before!r}, is {after!r}")
+    return changes

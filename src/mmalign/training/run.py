@@ -33,7 +33,7 @@ from mmalign.training.loop import (
 )
 from mmalign.training.methods import find_method, seen_by
 from mmalign.training.prediction import Predictor, prediction_table
-from mmalign.training.records import without_nan, write_json, write_json_lines
+from mmalign.training.records import differences, without_nan, write_json, write_json_lines
 from mmalign.version import __version__
 
 IDENTITY, CHECKPOINT, LOCK = "run.json", "checkpoint/state.safetensors", ".lock"
@@ -198,24 +198,12 @@ class Run:
             known = dict(json.loads(file.read_bytes()))
         except (ValueError, TypeError) as error:
             raise MMAlignError(f"{file}: not readable ({error}). Delete the directory.") from error
-        changes = _differences(known, json.loads(json.dumps(identity)))
+        changes = differences(known, json.loads(json.dumps(identity)))
         if changes:
             raise MMAlignError(
                 f"{self.out}: holds another run; {'; '.join(changes)}. "
                 "Give another --out, or the settings it was started with."
             )
-
-
-def _differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> list[str]:
-    """What changed, key by key."""
-    changes = []
-    for key in sorted({*old, *new}):
-        before, after = old.get(key), new.get(key)
-        if isinstance(before, dict) and isinstance(after, dict):
-            changes += _differences(before, after, f"{prefix}{key}.")
-        elif before != after:
-            changes.append(f"{prefix}{key} was {before!r}, is {after!r}")
-    return changes
 
 
 def _sweep(folder: Path) -> None:

@@ -1,6 +1,7 @@
 """The footer of a Parquet file, with pyarrow as oracle."""
 
 import mmap
+from dataclasses import replace
 
 import pyarrow.parquet as pq
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from mmalign.data import synthetic_twin, write_native
 from mmalign.data.native import writer
 from mmalign.data.native.footer import read_row_groups
+from mmalign.data.native.pages import plain_start
 from mmalign.data.twin import TwinConfig
 
 
@@ -61,3 +63,14 @@ def test_a_damaged_footer_is_none(file, tmp_path):
 def test_what_is_no_footer_is_none(tmp_path, content):
     (tmp_path / "x").write_bytes(content)
     assert read_row_groups(mapped(tmp_path / "x")) is None
+
+
+def test_values_begin_where_pyarrow_reads_them_and_end_in_the_file(file):
+    content = mapped(file)
+    chunk, levels = read_row_groups(content)[0].chunks["visible"]
+    first = plain_start(content, chunk, levels)
+    table = pq.ParquetFile(file).read_row_group(0, columns=["visible"])
+    values = table.column("visible").combine_chunks().flatten().flatten()
+    assert content[first : first + 4 * levels] == values.to_numpy().tobytes()
+    assert plain_start(content, chunk, levels - 1) is None
+    assert plain_start(content, replace(chunk, size=len(content)), levels) is None

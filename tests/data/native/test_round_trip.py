@@ -1,5 +1,6 @@
 """Native format: what is written is what is read, to the bit."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -7,9 +8,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from mmalign.data import load_dataset, write_native
+from mmalign.data import batches, load_dataset, write_native
+from mmalign.data.columns import StoredColumn
 from mmalign.data.native import read_native, writer
+from mmalign.data.native.layout import METADATA_KEY
 from mmalign.errors import DataError, MMAlignError
 from tests.data.datasets import assert_same_dataset, datasets, small_dataset
 
@@ -36,6 +40,30 @@ def test_several_row_groups_are_mapped_like_one(tmp_path_factory, dataset):
     back = read_native(path)
     assert_same_dataset(dataset, back)
     assert back.is_finite
+
+
+@settings(max_examples=20)
+@given(datasets(), st.sampled_from([40, 1 << 26]))
+def test_batches_from_the_file_are_those_from_memory(tmp_path_factory, dataset, group_bytes):
+    path = tmp_path_factory.mktemp("native") / "data"
+    original, writer.ROW_GROUP_BYTES = writer.ROW_GROUP_BYTES, group_bytes
+    try:
+        write_native(dataset, path)
+    finally:
+        writer.ROW_GROUP_BYTES = original
+    back = read_native(path)
+    for name, split in back.splits.items():
+        assert all(isinstance(column, StoredColumn) for column in split.sequences.values())
+        pairs = zip(
+            batches(dataset, name, batch_size=3).epoch(1),
+            batches(back, name, batch_size=3).epoch(1),
+            strict=True,
+        )
+        for expected, batch in pairs:
+            assert batch.ids == expected.ids
+            for modality, features in expected.features.items():
+                assert np.array_equal(batch.features[modality], features)
+                assert np.array_equal(batch.lengths[modality], expected.lengths[modality])
 
 
 @settings(max_examples=30)
@@ -75,6 +103,20 @@ def test_stale_lengths_are_not_believed(tmp_path: Path):
     assert back.ids == tuple(reversed(dataset["train"].ids))
     for clip, original in zip(back, reversed(list(dataset["train"])), strict=True):
         assert np.array_equal(clip.sequences["text"], original.sequences["text"])
+
+
+@pytest.mark.parametrize("dim", [3.0, "3", None, [3], -3, 0, 1 << 70])
+def test_a_dim_that_cannot_be_is_refused_on_opening(tmp_path: Path, dim):
+    write_native(small_dataset(), tmp_path / "data")
+    file = tmp_path / "data" / "train-00000.parquet"
+    table = pq.read_table(file)
+    description = json.loads(table.schema.metadata[METADATA_KEY])
+    description["dims"]["text"] = dim
+    metadata = {METADATA_KEY: json.dumps(description).encode()}
+    options = {"compression": "none", "use_dictionary": False, "write_statistics": False}
+    pq.write_table(table.replace_schema_metadata(metadata), file, **options)
+    with pytest.raises(DataError, match="dim"):
+        read_native(tmp_path / "data")
 
 
 def test_files_without_our_metadata_are_read(tmp_path: Path):

@@ -1,4 +1,4 @@
-"""Memory-mapped float32 values of a Parquet column, without decoding it.
+"""Where the float32 values of a Parquet column lie, without decoding it.
 
 Our writer stores each modality uncompressed, plainly encoded and in one page per row group. In
 such a page the values stand side by side as little-endian floats, so a view on the mapped file
@@ -8,9 +8,6 @@ page layout is left to pyarrow.
 
 import mmap
 from dataclasses import dataclass
-
-import numpy as np
-from jaxtyping import Float32
 
 from mmalign.data.native.thrift import read_struct
 
@@ -28,13 +25,11 @@ class ColumnChunk:
     has_dictionary: bool
 
 
-def plain_values(
-    file: mmap.mmap, chunk: ColumnChunk, count: int
-) -> Float32[np.ndarray, " n"] | None:
-    """View of the chunk's `count` float32 values, or None if they do not lie in one plain page."""
-    if chunk.is_packed or chunk.has_dictionary:
-        return None
+def plain_start(file: mmap.mmap, chunk: ColumnChunk, count: int) -> int | None:
+    """Where the chunk's `count` float32 values begin; None if they are not one plain page."""
     end = chunk.start + chunk.size
+    if chunk.is_packed or chunk.has_dictionary or end > len(file):
+        return None
     try:
         header, body = read_struct(file, chunk.start, end)
     except (ValueError, IndexError):
@@ -49,6 +44,4 @@ def plain_values(
         levels += 4 + int.from_bytes(file[levels : levels + 4], "little")
     # The values end the page; if what precedes them is not exactly the two level streams, the
     # page is not what its header says.
-    if levels != first:
-        return None
-    return np.frombuffer(file, dtype="<f4", count=count, offset=first)
+    return first if levels == first else None

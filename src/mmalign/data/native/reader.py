@@ -1,7 +1,7 @@
 """Open a native directory; features stay in the memory-mapped files until they are used."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mmalign.data.clip import Times
+from mmalign.data.clip import StepsColumn, Times
 from mmalign.data.dataset import SPLITS, Dataset
-from mmalign.data.native.decoded import Columns, decoded_columns
+from mmalign.data.native.decoded import decoded_columns
 from mmalign.data.native.layout import FORMAT_VERSION, METADATA_KEY, RESERVED, shards
 from mmalign.data.native.mapped import mapped_columns
 from mmalign.data.split import Split
@@ -29,7 +29,7 @@ class Shard:
     description: dict[str, Any]
     ids: tuple[str, ...]
     labels: Any
-    columns: Columns
+    columns: Mapping[str, StepsColumn]
     words: list[list[str] | None] | None
     times: list[Times | None] | None
     is_mapped: bool
@@ -118,6 +118,9 @@ def _description(schema: pa.Schema) -> dict[str, Any]:
         raise DataError(
             f"written by a newer mmalign (format {description['version']})", fix="Upgrade mmalign."
         )
+    dims = description.get("dims", {})
+    if not isinstance(dims, dict) or any(type(dim) is not int or dim < 1 for dim in dims.values()):
+        raise DataError("the metadata key 'mmalign' does not hold sound dims", fix="Convert again.")
     return description
 
 
@@ -165,10 +168,15 @@ def _to_split(parts: Sequence[Shard], task: Task, dims: dict[str, int]) -> Split
     return Split(
         ids=tuple(clip_id for shard in parts for clip_id in shard.ids),
         labels=_to_labels(parts, task),
-        sequences={n: [steps for shard in parts for steps in shard.columns[n]] for n in dims},
+        sequences={name: _chained([shard.columns[name] for shard in parts]) for name in dims},
         words=_joined([(shard.words, len(shard.ids)) for shard in parts]),
         times=_joined([(shard.times, len(shard.ids)) for shard in parts]),
     )
+
+
+def _chained(columns: Sequence[StepsColumn]) -> StepsColumn:
+    """One column of many; a single one stays what it is."""
+    return columns[0] if len(columns) == 1 else [steps for column in columns for steps in column]
 
 
 def _to_labels(parts: Sequence[Shard], task: Task) -> Labels | None:

@@ -1,15 +1,15 @@
 """Feature columns that are made clip by clip, so that a file larger than memory can be read."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import overload
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from mmalign.data.arrays import Array
-from mmalign.data.clip import Steps, StepsColumn
+from mmalign.data.clip import Steps
+from mmalign.data.columns import LazyColumn
 
 
-class Column(StepsColumn):
+class Column(LazyColumn):
     """One modality of a split; every sequence is made when it is asked for, and not kept.
 
     Args:
@@ -24,21 +24,8 @@ class Column(StepsColumn):
     def __len__(self) -> int:
         return self._size
 
-    @overload
-    def __getitem__(self, index: int) -> Steps | None: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Steps | None]: ...
-
-    def __getitem__(self, index: int | slice) -> Steps | list[Steps | None] | None:
-        if isinstance(index, slice):
-            return [self._make(row) for row in range(*index.indices(self._size))]
-        if not -self._size <= index < self._size:
-            raise IndexError(f"clip {index} of {self._size}")
-        return self._make(index % self._size)
-
-    def __iter__(self) -> Iterator[Steps | None]:
-        return map(self._make, range(self._size))
+    def _steps_of(self, index: int) -> Steps | None:
+        return self._make(index)
 
 
 def column_of(arrays: Sequence[Array | None]) -> Column:

@@ -1,0 +1,200 @@
+"""`mmalign bench`: the paper's tables and figures, run on all cores or on a cluster."""
+
+import os
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from mmalign.cli.options import Data, Label, NonFinite, Vectors
+from mmalign.cli.train import parse_settings
+from mmalign.errors import ConfigError
+
+if TYPE_CHECKING:
+    from mmalign.experiments.engines.contract import Engine
+    from mmalign.experiments.grid import Grid
+
+ALL = "all"
+
+
+def bench(
+    data: Data,
+    suite: Annotated[
+        list[str],
+        typer.Option(help="main, ablation, window, epsilon, speed, alignment, case, or all."),
+    ],
+    out: Annotated[Path, typer.Option(help="Grid directory to create, or to go on with.")],
+    pairs: Annotated[
+        str | None, typer.Option(help="visible:victim,…  Default: all ordered pairs.")
+    ] = None,
+    methods: Annotated[
+        str | None, typer.Option(help="Rows of the main table, a,b,…  Default: all.")
+    ] = None,
+    survival: Annotated[
+        str, typer.Option(help="Shares of training clips that keep the victim.")
+    ] = "0.1,0.5",
+    seeds: Annotated[str, typer.Option(help="How many, or which: 5, 0-4, 0,3,7.")] = "5",
+    config: Annotated[Path | None, typer.Option(help="TOML file of settings.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting of every run, e.g. epochs=10.")
+    ] = None,
+    engine: Annotated[
+        Literal["local", "ray"], typer.Option(help="Processes of this machine, or a Ray cluster.")
+    ] = "local",
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Runs at a time. Default: one a core.")
+    ] = None,
+    address: Annotated[
+        str | None, typer.Option(help="Ray cluster, host:port. Default: one of our own.")
+    ] = None,
+    only_list: Annotated[
+        bool, typer.Option("--list", help="Say what there is to do, and do nothing.")
+    ] = False,
+    non_finite: NonFinite = "reject",
+    label: Label = None,
+    vectors: Vectors = None,
+) -> None:
+    """Run suites of experiments; killed, the same command goes on where it stopped.
+
+    Exits with 1 if some runs failed; they are listed, and tried again next time.
+    """
+    from mmalign.experiments.engines.threads import ONE_THREAD
+
+    os.environ.update(ONE_THREAD)  # before numpy and torch are imported
+    from mmalign.data.loading import load_dataset
+    from mmalign.experiments.grid import Source, extend_grid, plan_grid
+    from mmalign.experiments.suites import SUITES, SYSTEMS, Scope, all_pairs, list_entries
+    from mmalign.training.config import read_config
+
+    chosen: dict[str, Any] = read_config(config) if config is not None else {}
+    chosen |= parse_settings(settings or [])
+    names = list(SUITES) if ALL in suite else list(dict.fromkeys(suite))
+    reach: dict[str, Any] = {
+        "survivals": parse_rates(survival),
+        "seeds": parse_seeds(seeds),
+        "methods": tuple(SYSTEMS) if methods is None else _split(methods),
+        "settings": chosen,
+    }
+    asked = None if pairs is None else parse_pairs(pairs)
+    source = Source(
+        _absolute(data), non_finite, label, None if vectors is None else _absolute(str(vectors))
+    )
+    runner: Any = nullcontext() if only_list else _make_engine(engine, jobs, address)
+    with runner:
+        dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
+        scope = Scope(pairs=all_pairs(dataset) if asked is None else asked, **reach)
+        entries = list_entries(dataset, scope, names)
+        if only_list:
+            _print_list(plan_grid(out, dataset, source, entries).only(entries))
+            return
+        grid = extend_grid(out, dataset, source, entries).only(entries)
+        _run(grid, runner, out)
+    _conclude(grid, out)
+
+
+def _run(grid: "Grid", engine: "Engine", out: Path) -> None:
+    from mmalign.cli.grid_progress import GridProgress
+    from mmalign.experiments.running import run_grid
+
+    with GridProgress(grid) as progress:
+        try:
+            run_grid(grid, engine, progress.show)
+        except KeyboardInterrupt:
+            progress.stop()
+            done, total = len(grid.jobs) - len(grid.pending()), len(grid.jobs)
+            typer.echo(
+                f"stopped: {done} of {total} runs are done; the same command goes on. {out}",
+                err=True,
+            )
+            raise typer.Exit(130) from None
+
+
+def _conclude(grid: "Grid", out: Path) -> None:
+    failures = grid.failures()
+    done = len(grid.jobs) - len(grid.pending())
+    typer.echo(f"{done} of {len(grid.jobs)} runs are done: {out / 'results.csv'}")
+    if failures:
+        typer.echo(f"{len(failures)} failed:", err=True)
+        for run, error in failures.items():
+            typer.echo(f"  {grid.describe(run)}: {error} ({grid.run_folder(run)})", err=True)
+        raise typer.Exit(1)
+    typer.echo(f"next: mmalign report {out}")
+
+
+def _print_list(grid: "Grid") -> None:
+    pending, failures = grid.pending(), grid.failures()
+    for run in grid.jobs:
+        state = "failed" if run in failures else "to do" if run in pending else "done"
+        typer.echo(f"{state:6}  {run}  {grid.describe(run)}")
+    done = len(grid.jobs) - len(pending)
+    typer.echo(
+        f"{len(grid.placed)} entries, {len(grid.jobs)} runs: {done} done, "
+        f"{len(pending) - len(failures)} to do, {len(failures)} failed"
+    )
+
+
+def _make_engine(name: str, jobs: int | None, address: str | None) -> "Engine":
+    if name == "ray":
+        from mmalign.experiments.engines.ray import RayEngine
+
+        return RayEngine(jobs, address)
+    if address is not None:
+        raise ConfigError("--address is the address of a Ray cluster: add --engine ray")
+    from mmalign.experiments.engines.local import LocalEngine
+
+    return LocalEngine(jobs)
+
+
+def _absolute(path: str) -> str:
+    """Workers may have another working directory; names of built-in sets stay as they are."""
+    return str(Path(path).absolute()) if Path(path).exists() else path
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def parse_pairs(text: str) -> list[tuple[str, str]]:
+    """Pairs from `visible:victim,…`.
+
+    Raises:
+        ConfigError: If a pair has no colon.
+    """
+    pairs = []
+    for part in _split(text):
+        visible, colon, victim = part.partition(":")
+        if not (visible and colon and victim):
+            raise ConfigError(f"--pairs: {part!r} is not of the form visible:victim")
+        pairs.append((visible.strip(), victim.strip()))
+    return pairs
+
+
+def parse_rates(text: str) -> list[float]:
+    """Survival rates from `0.1,0.5`.
+
+    Raises:
+        ConfigError: If one is no number.
+    """
+    try:
+        return [float(part) for part in _split(text)]
+    except ValueError as error:
+        raise ConfigError(f"--survival: {text!r} is not a list of numbers") from error
+
+
+def parse_seeds(text: str) -> list[int]:
+    """Seeds from `5` (the first five), `0-4` or `0,3,7`.
+
+    Raises:
+        ConfigError: If it is none of these.
+    """
+    try:
+        if text.strip().isdecimal():
+            return list(range(int(text)))
+        seeds: list[int] = []
+        for part in _split(text):
+            first, dash, last = part.partition("-")
+            seeds += range(int(first), int(last if dash else first) + 1)
+    except ValueError as error:
+        raise ConfigError(f"--seeds: {text!r} is none of 5, 0-4 and 0,3,7") from error
+    return seeds

@@ -1,0 +1,117 @@
+"""How far a grid has come: a bar with the time left on a terminal, plain lines elsewhere."""
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from mmalign.experiments.engines.contract import Event
+    from mmalign.experiments.grid import Grid
+
+
+class GridProgress:
+    """Shows events of a grid on stderr."""
+
+    def __init__(self, grid: "Grid") -> None:
+        from mmalign.experiments.cost import relative_cost
+
+        self.grid = grid
+        self.total = len(grid.jobs)
+        self.costs = {address: relative_cost(job) for address, job in grid.pending().items()}
+        self.done = self.total - len(self.costs)
+        self.failed = 0
+        self.running: list[str] = []
+        self.started = time.monotonic()
+        self.work = sum(self.costs.values())
+        self.bar: Any = None
+
+    def __enter__(self) -> "GridProgress":
+        if self.done:
+            typer.echo(f"{self.done} of {self.total} runs are done already", err=True)
+        if sys.stderr.isatty() and self.costs:
+            self.bar = _start_bar(self.total, self.done)
+            self._update()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Leave the terminal to others."""
+        if self.bar is not None:
+            self.bar.stop()
+            self.bar = None
+
+    def show(self, event: "Event") -> None:
+        """Take an event in, and show where the grid stands."""
+        if event.state == "started":
+            self.running.append(event.address)
+        else:
+            self.running.remove(event.address)
+        if event.state in ("done", "failed"):
+            self.done += event.state == "done"
+            self.failed += event.state == "failed"
+            del self.costs[event.address]
+            what = self.grid.describe(event.address)
+            self._say(f"{what}: {event.state}" + (f", {event.error}" if event.error else ""))
+        elif event.state == "died":
+            self._say(f"{self.grid.describe(event.address)}: {event.error}; once more")
+        self._update()
+
+    def seconds_left(self) -> float | None:
+        """At the pace so far; None before anything is done."""
+        left = sum(self.costs.values())
+        if left == self.work:
+            return None
+        return (time.monotonic() - self.started) * left / (self.work - left)
+
+    def _say(self, text: str) -> None:
+        """A line elsewhere than on a terminal; there only what went wrong stays."""
+        if self.bar is None:
+            left = f", {_clock(self.seconds_left())} left" if self.costs else ""
+            counted = f"[{self.done + self.failed}/{self.total}{left}]"
+            typer.echo(f"{counted} {text}", err=True)
+        elif not text.endswith(": done"):
+            self.bar.console.print(text, markup=False, highlight=False)
+
+    def _update(self) -> None:
+        if self.bar is None:
+            return
+        failed = [f"{self.failed} failed"] if self.failed else []
+        running = [self.grid.describe(address) for address in self.running]
+        self.bar.update(
+            self.bar.task_ids[0],
+            completed=self.done + self.failed,
+            left=_clock(self.seconds_left()),
+            description=" | ".join([*failed, *running]),
+        )
+
+
+def _clock(seconds: float | None) -> str:
+    if seconds is None:
+        return "-:--"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _start_bar(total: int, done: int) -> Any:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.table import Column
+
+    # What runs now is long: it is cut where the line ends, and takes no room from the rest.
+    rest = Column(no_wrap=True, overflow="ellipsis", ratio=1)
+    bar = Progress(
+        BarColumn(bar_width=20, table_column=Column(min_width=20)),
+        MofNCompleteColumn(table_column=Column(min_width=2 * len(str(total)) + 1)),
+        TextColumn("{task.fields[left]} left", table_column=Column(min_width=12)),
+        TextColumn("{task.description}", markup=False, table_column=rest),
+        console=Console(stderr=True),
+        expand=True,
+    )
+    bar.add_task("", total=total, completed=done, left=_clock(None))
+    bar.start()
+    return bar

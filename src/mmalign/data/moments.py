@@ -1,0 +1,43 @@
+"""Mean and variance of a modality's features, clip by clip: a set may be larger than memory."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float64
+
+from mmalign.data.clip import StepsColumn
+
+Features = Float64[np.ndarray, " dim"]
+
+
+class Moments(NamedTuple):
+    """Mean and population variance of each feature over all steps of all clips."""
+
+    mean: Features
+    variance: Features
+
+
+def moments(column: StepsColumn) -> Moments | None:
+    """Moments over the sequences that are there, or None if there are none.
+
+    Each clip's own moments are merged in double precision, after Chan, Golub and LeVeque
+    (1979): no large sums are subtracted from one another, and no more than a clip is copied.
+
+    >>> import numpy as np
+    >>> moments([np.array([[1.0]], np.float32), None, np.array([[2.0], [6.0]], np.float32)])
+    Moments(mean=array([3.]), variance=array([4.66666667]))
+    """
+    count = 0
+    mean = squares = np.zeros(1)
+    for steps in column:
+        if steps is None or len(steps) == 0:
+            continue
+        values = steps.astype(np.float64)
+        here = values.mean(axis=0)
+        total = count + len(values)
+        away = here - mean
+        squares = squares + ((values - here) ** 2).sum(axis=0)
+        squares = squares + away**2 * (count * len(values) / total)
+        mean = mean + away * (len(values) / total)
+        count = total
+    return Moments(mean, squares / count) if count else None

@@ -1,0 +1,59 @@
+"""One contract: an engine hires a crew, which does jobs and tells what became of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Literal, Protocol, runtime_checkable
+
+from mmalign.experiments.grid import Grid
+from mmalign.experiments.job import Job
+
+State = Literal["started", "done", "failed", "busy", "died"]
+
+
+@dataclass(frozen=True)
+class Event:
+    """What became of a job.
+
+    Attributes:
+        address: Which job.
+        state: `started`; `done`, by this crew or another; `failed`, and its error is recorded;
+            `busy`: another engine is at it; `died`: its worker ended before its time.
+        error: Why, in one line, if it failed or died.
+    """
+
+    address: str
+    state: State
+    error: str = ""
+
+
+@runtime_checkable
+class Crew(Protocol):
+    """Workers that do jobs of one grid; at most `size` of them at a time."""
+
+    size: int
+
+    def start(self, address: str, job: Job) -> None:
+        """Give a job to a worker that has none; there must be one."""
+
+    def wait(self, timeout_seconds: float | None) -> Sequence[Event]:
+        """What became of jobs since; nothing if the time is over."""
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Where crews come from. Enter it first thing: before data is read and threads are started."""
+
+    def __enter__(self) -> "Engine":
+        """Get ready."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop all workers at once; what they were at goes on from its last epoch next time."""
+
+    def hire(self, grid: Grid, *, jobs: int) -> Crew:
+        """A crew for so many jobs of this grid: never more workers than jobs."""

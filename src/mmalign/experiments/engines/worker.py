@@ -1,0 +1,84 @@
+"""A worker: it loads the data once and does one job after the other, each on one thread."""
+
+import traceback
+from functools import cached_property
+from pathlib import Path
+from typing import cast
+
+import torch
+
+from mmalign.data.dataset import Dataset
+from mmalign.data.fingerprint import dataset_hash
+from mmalign.data.loading import load_dataset
+from mmalign.data.non_finite import Policy
+from mmalign.errors import DataError, MMAlignError
+from mmalign.experiments.claim import claimed
+from mmalign.experiments.engines.contract import Event
+from mmalign.experiments.grid import ERROR, Site
+from mmalign.experiments.job import Job
+from mmalign.experiments.work import RESULT, perform, sweep
+from mmalign.training.records import write_json
+
+
+class Worker:
+    """Does jobs of one grid.
+
+    Args:
+        site: Where results go, and where the data is.
+    """
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        torch.set_num_threads(1)
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """The grid's data, as this machine sees it.
+
+        Raises:
+            DataError: If it cannot be read, or is not what the grid was made for.
+        """
+        source = self.site.source
+        dataset = load_dataset(
+            source.path,
+            non_finite=cast(Policy, source.non_finite),
+            label=source.label,
+            vectors=source.vectors,
+        )
+        if dataset_hash(dataset) != self.site.data_hash:
+            raise DataError(
+                "this worker sees other data than the grid was made for",
+                file=source.path,
+                fix="Give all machines the same files.",
+            )
+        return dataset
+
+    def attempt(self, address: str, job: Job) -> Event:
+        """Do a job, unless it is done or another engine is at it; an error is recorded."""
+        folder = self.site.run_folder(address)
+        folder.mkdir(parents=True, exist_ok=True)
+        with claimed(folder) as is_ours:
+            if not is_ours:
+                return Event(address, "busy")
+            if not (folder / RESULT).exists():
+                sweep(folder)
+                try:
+                    perform(job, self.dataset, folder)
+                except Exception as error:  # whatever it is, the other jobs go on
+                    text = _told(error)
+                    record_failure(folder, text, trace=traceback.format_exc())
+                    return Event(address, "failed", text)
+            (folder / ERROR).unlink(missing_ok=True)
+        return Event(address, "done")
+
+
+def record_failure(folder: Path, error: str, *, trace: str = "") -> None:
+    """Leave the error where `Grid.failures` finds it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / ERROR, {"error": error, "trace": trace})
+
+
+def _told(error: Exception) -> str:
+    """One line; the kind of error only where it is not one of ours, whose text says all."""
+    text = " ".join(str(error).split())
+    return text if isinstance(error, MMAlignError) else f"{type(error).__name__}: {text}"

@@ -1,0 +1,1 @@
+"""From a grid of finished runs to tables, figures and one page."""

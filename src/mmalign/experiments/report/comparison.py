@@ -1,0 +1,97 @@
+"""Numbers of a table from the scores of seeds: means, paired differences, recovered gaps."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from mmalign.evaluation.significance import PairedDifference, gap_recovered, paired_difference
+from mmalign.experiments.report.measures import Measure
+from mmalign.experiments.report.runs import Seeds
+
+FEWEST_SEEDS = 2
+"""With fewer there is no spread, and no paired test."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Mean and sample standard deviation over seeds; the latter is NaN for one seed."""
+
+    mean: float
+    sd: float
+    seeds: int
+
+
+def summarise(scores: Seeds) -> Summary:
+    """Mean and spread; NaN where there is nothing.
+
+    >>> summarise({0: 1.0, 1: 3.0})
+    Summary(mean=2.0, sd=1.4142135623730951, seeds=2)
+    """
+    values = np.array(list(scores.values()))
+    mean = float(values.mean()) if len(values) else math.nan
+    sd = float(values.std(ddof=1)) if len(values) >= FEWEST_SEEDS else math.nan
+    return Summary(mean, sd, len(values))
+
+
+def mean_interval(scores: Seeds) -> tuple[float, float]:
+    """95 % interval of the mean (t); NaN for fewer than two seeds."""
+    if len(scores) < FEWEST_SEEDS:
+        return math.nan, math.nan
+    # The interval of a mean is that of a difference from nothing.
+    around = paired_difference(list(scores.values()), [0.0] * len(scores))
+    return around.low, around.high
+
+
+def difference(first: Seeds, second: Seeds) -> PairedDifference | None:
+    """First minus second over the seeds that both have; None if they share fewer than two."""
+    shared = [seed for seed in first if seed in second]
+    if len(shared) < FEWEST_SEEDS:
+        return None
+    return paired_difference([first[s] for s in shared], [second[s] for s in shared])
+
+
+def verdict(found: PairedDifference | None, measure: Measure) -> int:
+    """1 if the first is clearly better, -1 if it is clearly worse, 0 if nothing is clear."""
+    if found is None or not found.is_clear:
+        return 0
+    return 1 if measure.is_better(found.mean, 0.0) else -1
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Share of the way from the lower to the upper bound.
+
+    Attributes:
+        share: 0 is as good as LB, 1 as good as UB; NaN where a bound is missing.
+        is_real: Whether UB is clearly better than LB; if not, there is no gap to speak of.
+    """
+
+    share: float
+    is_real: bool
+
+
+def recovered_gap(scores: Seeds, lower: Seeds, upper: Seeds, measure: Measure) -> Gap:
+    """The gap that the means recover, over the seeds that all three have.
+
+    A ratio of means, not a mean of ratios: a seed whose bounds happen to be close would rule that.
+    """
+    shared = [seed for seed in scores if seed in lower and seed in upper]
+    if not shared:
+        return Gap(math.nan, False)
+    method, low, high = (_mean(values, shared) for values in (scores, lower, upper))
+    is_real = verdict(difference(upper, lower), measure) > 0
+    return Gap(gap_recovered(method, low, high), is_real)
+
+
+def best(summaries: Mapping[str, Summary], measure: Measure) -> str | None:
+    """Who has the best mean."""
+    known = {name: s.mean for name, s in summaries.items() if not math.isnan(s.mean)}
+    if not known:
+        return None
+    return (max if measure.is_higher_better else min)(known, key=lambda name: known[name])
+
+
+def _mean(scores: Seeds, seeds: list[int]) -> float:
+    return float(np.mean([scores[seed] for seed in seeds]))

@@ -1,0 +1,92 @@
+"""What a report says, in order: sections of paragraphs, tables and pictures."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mmalign.experiments.report.pictures.canvas import Picture
+from mmalign.experiments.report.table import Table
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Pictures side by side, where there is room."""
+
+    pictures: Sequence[Picture]
+
+
+@dataclass(frozen=True)
+class Code:
+    """A line to copy."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Details:
+    """What only some want to see."""
+
+    summary: str
+    blocks: "Sequence[Block]"
+    is_open: bool = False
+
+
+@dataclass(frozen=True)
+class Heading:
+    """The start of a part of a section."""
+
+    text: str
+
+
+Block = str | Table | Gallery | Code | Details | Heading
+"""A paragraph, or one of the others."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A chapter.
+
+    Attributes:
+        name: Where links go.
+        title: Its heading.
+        blocks: What it holds, in order.
+    """
+
+    name: str
+    title: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True)
+class Document:
+    """The whole report.
+
+    Attributes:
+        title: Its heading.
+        lead: What was compared on what, in a sentence.
+        facts: Short facts about its extent.
+        warning: What is not finished; empty if all is.
+        sections: The chapters.
+    """
+
+    title: str
+    lead: str
+    facts: Sequence[str]
+    warning: str
+    sections: Sequence[Section]
+
+    def tables(self) -> list[Table]:
+        """Every table, also those in details."""
+        return [block for block in self._flat() if isinstance(block, Table)]
+
+    def pictures(self) -> list[Picture]:
+        """Every picture."""
+        return [p for block in self._flat() if isinstance(block, Gallery) for p in block.pictures]
+
+    def _flat(self) -> list[Block]:
+        return [b for section in self.sections for block in section.blocks for b in _opened(block)]
+
+
+def _opened(block: Block) -> list[Block]:
+    if isinstance(block, Details):
+        return [inner for child in block.blocks for inner in _opened(child)]
+    return [block]

@@ -1,0 +1,151 @@
+"""From a drawing function to a picture: the same figure on a light and on a dark page."""
+
+import io
+import re
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+
+from mmalign.experiments.report.table import on_one_line
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Colours of a page; the accents can be told apart by people who see fewer colours.
+
+    Attributes:
+        ink: Text and axes.
+        muted: Ticks and lesser text.
+        line: Grid lines.
+        surface: Behind the figure.
+        void: Where there is nothing at all.
+        method: The method itself.
+        lower: LB.
+        floor: Zero-fill.
+        uniform: The uniform limit.
+    """
+
+    ink: str
+    muted: str
+    line: str
+    surface: str
+    void: str
+    method: str
+    lower: str
+    floor: str
+    uniform: str
+
+
+LIGHT = Theme(
+    ink="#1c2430",
+    muted="#566173",
+    line="#e3e7ee",
+    surface="#ffffff",
+    void="#eef1f5",
+    method="#0b63b0",
+    lower="#6b7280",
+    floor="#c2500a",
+    uniform="#0f7f60",
+)
+DARK = Theme(
+    ink="#e6eaf0",
+    muted="#a3adbd",
+    line="#2b3442",
+    surface="#171c24",
+    void="#202834",
+    method="#62b0f5",
+    lower="#a7b0be",
+    floor="#f0a35e",
+    uniform="#57cba6",
+)
+
+LONGEST_LABEL = 24
+Draw = Callable[[Figure, Theme], None]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure.
+
+    Attributes:
+        name: Its file name, without an ending.
+        caption: What stands below it.
+        alt: What it shows, for those who do not see it.
+        light: SVG for a light page.
+        dark: SVG for a dark page.
+        inches: Width and height; wide ones scroll on a phone.
+    """
+
+    name: str
+    caption: str
+    alt: str
+    light: bytes
+    dark: bytes
+    inches: tuple[float, float]
+
+
+def make_picture(
+    name: str, draw: Draw, *, inches: tuple[float, float], caption: str, alt: str
+) -> Picture:
+    """Draw a figure for both pages."""
+    light = _svg(draw, LIGHT, inches)
+    return Picture(name, caption, alt, light, _darkened(light), inches)
+
+
+def short(text: str) -> str:
+    """A label that leaves room for the picture."""
+    line = on_one_line(text)
+    return line if len(line) <= LONGEST_LABEL else line[: LONGEST_LABEL - 1] + "…"
+
+
+def _svg(draw: Draw, theme: Theme, inches: tuple[float, float]) -> bytes:
+    """The same bytes every time; letters stay letters, so that any word can be shown."""
+    stream = io.BytesIO()
+    with mpl.rc_context(_style(theme)), warnings.catch_warnings():
+        # The reader's fonts show what matplotlib's own font, used for measuring, lacks.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        figure = Figure(figsize=inches, layout="constrained")
+        FigureCanvasSVG(figure)
+        draw(figure, theme)
+        figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
+    return stream.getvalue()
+
+
+def _darkened(svg: bytes) -> bytes:
+    """The same picture in the colours of a dark page; drawing it again would take twice as long."""
+    colours = {
+        getattr(LIGHT, field.name).encode(): getattr(DARK, field.name).encode()
+        for field in fields(Theme)
+    }
+    return re.sub(b"|".join(colours), lambda found: colours[found[0]], svg)
+
+
+def _style(theme: Theme) -> dict[Any, Any]:
+    return {
+        "svg.fonttype": "none",
+        "svg.hashsalt": "mmalign",
+        "text.parse_math": False,
+        "font.size": 9,
+        "axes.titlesize": 9.5,
+        "axes.titlelocation": "left",
+        "axes.titleweight": "bold",
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.edgecolor": theme.muted,
+        "axes.labelcolor": theme.ink,
+        "axes.titlecolor": theme.ink,
+        "text.color": theme.ink,
+        "xtick.color": theme.muted,
+        "ytick.color": theme.muted,
+        "grid.color": theme.line,
+        "figure.facecolor": theme.surface,
+        "axes.facecolor": theme.surface,
+        "savefig.facecolor": theme.surface,
+        "legend.frameon": False,
+        "legend.fontsize": 8,
+    }

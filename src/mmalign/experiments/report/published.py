@@ -1,0 +1,135 @@
+"""The paper's printed numbers, and which of them say nothing."""
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from mmalign.experiments.report.main_tables import score_cell
+from mmalign.experiments.report.measures import Measure, measures_of
+from mmalign.experiments.report.modalities import modality_of
+from mmalign.experiments.report.runs import Condition, Runs
+from mmalign.experiments.report.table import ABSENT, Cell, Column, Row, Table
+from mmalign.training.settings import SETTINGS
+
+CLIPS: Mapping[str, tuple[tuple[int, int, int], ...]] = {
+    "CMU-MOSI": ((1284, 229, 686),),
+    "CMU-MOSEI": ((16326, 1871, 4659),),
+    "MELD": ((9989, 1109, 2610), (9988, 1108, 2610)),
+}
+"""Clips of train, valid and test; MELD with and without the clips that have no video."""
+
+TASKS = {"CMU-MOSI": "regression", "CMU-MOSEI": "regression", "MELD": "classification"}
+CONSTANTS: Mapping[tuple[str, str], frozenset[str]] = {
+    ("CMU-MOSI", "acc2"): frozenset({"42.2", "57.8"}),
+    ("MELD", "weighted_f1"): frozenset({"31.3"}),
+}
+"""Printed values that always saying positive, negative or the majority class scores on test."""
+
+SYSTEMS = ("LB", "LB, complete split only", "MFM", "SMIL", "Modal-Trans", "MM-Align", "UB")
+NOTES = (
+    "Printed numbers stand beside ours where task and clips of every split agree. They are means "
+    "of five seeds, with other features and hyper-parameters than ours: compare orders, not "
+    "digits.",
+    "Grey cells with a * are what a constant predictor scores on this test split: on MOSI always "
+    "negative gives Acc-2 57.8 and always positive 42.2, on MELD the majority class gives weighted "
+    "F1 31.3. They show no use of any modality.",
+    "Where the paper's main table and its appendix print different values for one cell, both stand "
+    "here, the main table's first.",
+    "The paper's LB scores what a network trained on the complete clips alone scores; our LB is "
+    "trained on all labelled clips, and “LB, complete split only” is nearer to the paper's.",
+)
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A cell of the paper."""
+
+    values: tuple[str, ...]
+    is_constant: bool
+
+
+def recognise(data: Mapping[str, Any]) -> str | None:
+    """Which of the paper's datasets this is, by task and clips of each split; None if none."""
+    clips = tuple(data["clips"].get(split) for split in ("train", "valid", "test"))
+    for name, known in CLIPS.items():
+        if clips in known and data["task"].get("kind") == TASKS[name]:
+            return name
+    return None
+
+
+@cache
+def printed_cells() -> dict[tuple[str, str, str, float, str, str, str], Printed]:
+    """Every printed cell by dataset, visible, victim, survival, setting, system and metric."""
+    found: dict[tuple[str, str, str, float, str, str, str], Printed] = {}
+    text = resources.files(__package__).joinpath("published.csv").read_text(encoding="utf-8")
+    for row in csv.DictReader(text.splitlines()):
+        place = (
+            row["dataset"],
+            row["visible"],
+            row["victim"],
+            float(row["survival"]),
+            row["setting"],
+            row["system"],
+            row["metric"],
+        )
+        before = found[place].values if place in found else ()
+        values = tuple(dict.fromkeys((*before, row["value"])))
+        constants = CONSTANTS.get((row["dataset"], row["metric"]), frozenset())
+        found[place] = Printed(values, not constants.isdisjoint(values))
+    return found
+
+
+def published_table(runs: Runs, condition: Condition, name: str) -> Table | None:
+    """Printed cells beside ours; None where the paper has none of this condition."""
+    dataset = recognise(runs.grid.data)
+    pair = modality_of(condition.visible), modality_of(condition.victim)
+    if dataset is None or None in pair:
+        return None
+    measures = [
+        measure
+        for measure in measures_of(runs.grid.data["task"])
+        if measure.key in ("mae", "acc2", "weighted_f1")
+    ]
+    columns = [
+        Column(f"{measure.heading} {who}", f"Setting {setting}")
+        for setting in SETTINGS
+        for measure in measures
+        for who in ("paper", "ours")
+    ]
+    rows = [
+        Row(
+            system,
+            [
+                cell
+                for setting in SETTINGS
+                for measure in measures
+                for cell in (
+                    _paper_cell((dataset, *pair, condition.survival, setting, system, measure.key)),
+                    _own_cell(runs, condition, system, setting, measure),
+                )
+            ],
+        )
+        for system in SYSTEMS
+    ]
+    if all(cell == ABSENT for row in rows for cell in row.cells[::2]):
+        return None
+    title = f"{dataset}, {condition.title}: printed and ours"
+    return Table(name, title, "System", columns, rows, ("* what a constant predictor scores.",))
+
+
+def _paper_cell(place: tuple[Any, ...]) -> Cell:
+    printed = printed_cells().get(place)
+    if printed is None:
+        return ABSENT
+    text = " / ".join(printed.values)
+    return Cell(f"{text} *", is_faint=True) if printed.is_constant else Cell(text)
+
+
+def _own_cell(
+    runs: Runs, condition: Condition, system: str, setting: str, measure: Measure
+) -> Cell:
+    scores = runs.scores("main", condition, system, setting, measure.key)
+    return score_cell(scores, measure, planned=len(runs.seeds("main")))

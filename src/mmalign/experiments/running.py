@@ -1,0 +1,37 @@
+"""Run what a grid still lacks."""
+
+from collections.abc import Callable
+
+from mmalign.experiments.cost import longest_first
+from mmalign.experiments.engines.contract import Engine, Event
+from mmalign.experiments.engines.dispatch import dispatch
+from mmalign.experiments.grid import Grid, open_grid
+from mmalign.experiments.tables import write_tables
+from mmalign.experiments.work import sweep
+
+
+def run_grid(grid: Grid, engine: Engine, watch: Callable[[Event], None]) -> None:
+    """Do the pending jobs, those that failed before included, and write the tables.
+
+    Finished jobs are kept, unfinished ones go on where they stopped. A job that fails is recorded
+    (`Grid.failures`) and does not stop the rest. The tables are written on interruption, too.
+
+    Args:
+        grid: What is to be done; its directory may hold more.
+        engine: Who does it; it must have been entered.
+        watch: Called with every event.
+
+    Raises:
+        MMAlignError: If the engine cannot go on, or a result file is damaged.
+    """
+    jobs = longest_first(grid.pending())
+    try:
+        if jobs:
+            for event in dispatch(engine.hire(grid, jobs=len(jobs)), grid, jobs):
+                watch(event)
+    finally:
+        whole = open_grid(grid.folder)  # another command may have added to it meanwhile
+        for address in whole.jobs:
+            if whole.is_done(address):
+                sweep(whole.run_folder(address))
+        write_tables(whole)

@@ -1,0 +1,73 @@
+"""A grid's results as one CSV file, the same bytes whoever did the runs and in whatever order."""
+
+import csv
+import io
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from mmalign.experiments.grid import Grid, Placed
+from mmalign.files import write_atomically
+
+RESULTS, TIMINGS = "results.csv", "timings.csv"
+PLACE = ("suite", "system", "visible", "victim", "survival", "setting", "seed")
+SIZE = ("epochs", "best_epoch", "backbone_parameters", "imputer_parameters", "address")
+
+Row = dict[str, Any]
+
+
+def write_tables(grid: Grid) -> None:
+    """Write `results.csv` and `timings.csv` for all that is done.
+
+    Raises:
+        MMAlignError: If a result file is damaged.
+    """
+    rows = sorted(_result_rows(grid), key=lambda row: [row[name] for name in PLACE])
+    metrics = dict.fromkeys(name for row in rows for name in row)  # in their own order
+    columns = [*PLACE, *(name for name in metrics if name not in (*PLACE, *SIZE)), *SIZE]
+    write_atomically(grid.folder / RESULTS, _csv(columns, rows))
+    write_atomically(grid.folder / TIMINGS, _csv(["address", "kind", "seconds"], _timings(grid)))
+
+
+def _result_rows(grid: Grid) -> Iterator[Row]:
+    """One row an entry and setting, where there are scores."""
+    for placed in grid.placed:
+        if placed.entry.job.kind == "train" and grid.is_done(placed.address):
+            result = grid.result(placed.address)
+            for setting in result["scores"]:
+                yield _row(placed, result, setting)
+
+
+def _row(placed: Placed, result: dict[str, Any], setting: str) -> Row:
+    entry = placed.entry
+    scores = result["scores"][setting]
+    return {
+        "suite": entry.suite,
+        "system": entry.system,
+        "visible": entry.job.visible,
+        "victim": entry.job.victim,
+        "survival": entry.survival,
+        "setting": setting,
+        "seed": entry.job.config.seed,
+        **{name: value for name, value in scores.items() if "/" not in name},  # not per class
+        "epochs": result["epochs"],
+        "best_epoch": result["best_epoch"][setting],
+        "backbone_parameters": result["parameters"]["backbone"],
+        "imputer_parameters": result["parameters"]["imputer"],
+        "address": placed.address,
+    }
+
+
+def _timings(grid: Grid) -> list[Row]:
+    return [
+        {"address": address, "kind": job.kind, "seconds": grid.seconds(address)}
+        for address, job in sorted(grid.jobs.items())
+        if grid.is_done(address)
+    ]
+
+
+def _csv(columns: list[str], rows: Iterable[Row]) -> bytes:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()

@@ -1,0 +1,121 @@
+"""The page in a real browser."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
+FLAGS += ["--disable-background-networking", "--disable-component-update"]
+CONTRAST = """
+() => {
+  const channel = c => (c /= 255) <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+  const parse = text => text.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+  const behind = element => {
+    for (; element; element = element.parentElement) {
+      const colour = parse(getComputedStyle(element).backgroundColor);
+      if (colour.length < 4 || colour[3] > 0) return colour;
+    }
+    return [255, 255, 255];
+  };
+  const found = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const own = [...element.childNodes].some(n => n.nodeType === 3 && n.textContent.trim());
+    if (!own || !element.checkVisibility()) continue;
+    const [a, b] = [light(parse(getComputedStyle(element).color)), light(behind(element))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) found.push([element.className, element.textContent.slice(0, 20), ratio]);
+  }
+  return found;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium; absent on some machines, demanded where CI says so."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        sync_playwright = None
+    if sync_playwright is None or not CHROMIUM.exists():
+        if os.environ.get("MMALIGN_REQUIRE_BROWSER"):
+            pytest.fail("MMALIGN_REQUIRE_BROWSER is set, but playwright or chromium is absent")
+        pytest.skip("playwright or /usr/bin/chromium is not on this machine")
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module", params=[(1280, "light"), (390, "light"), (390, "dark")], ids=str)
+def page(request, browser, report):
+    width, scheme = request.param
+    context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)
+    opened = context.new_page()
+    opened.asked, opened.said = [], []
+    opened.on("request", lambda asked: opened.asked.append(asked.url))
+    opened.on("console", lambda said: opened.said.append(said.text))
+    opened.on("pageerror", lambda error: opened.said.append(str(error)))
+    opened.goto((report / "report.html").as_uri())
+    yield opened
+    context.close()
+
+
+def test_nothing_is_asked_for_and_nothing_complains(page):
+    page.wait_for_load_state("networkidle")
+    outside = [url for url in page.asked[1:] if not url.startswith("data:")]
+    assert outside == []
+    assert page.said == []
+
+
+def test_the_page_never_scrolls_sideways_open_or_closed(page):
+    for state in ("false", "true"):
+        page.evaluate(f"document.querySelectorAll('details').forEach(d => d.open = {state})")
+        widths = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+        assert widths[0] <= widths[1]
+
+
+def test_every_picture_is_drawn_and_described(page):
+    pictures = page.evaluate(
+        "[...document.images].map(i => [i.complete && i.naturalWidth > 0, i.alt.length])"
+    )
+    assert len(pictures) == 9
+    assert all(drawn and words > 20 for drawn, words in pictures)
+
+
+def test_wide_tables_scroll_inside_their_box_and_keep_their_first_column(page):
+    page.set_viewport_size({"width": 390, "height": 844})
+    box = page.locator("#main .scroll").first
+    box.evaluate("b => { b.scrollLeft = 120 }")
+    assert box.evaluate("b => b.scrollLeft") == 120
+    left = box.evaluate(
+        "b => b.querySelector('tbody th').getBoundingClientRect().left"
+        " - b.getBoundingClientRect().left"
+    )
+    assert left == pytest.approx(0, abs=1)
+
+
+def test_all_text_has_the_contrast_that_wcag_asks_for(page):
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    assert page.evaluate(CONTRAST) == []
+
+
+def test_landmarks_headings_and_links_lead_somewhere(page):
+    assert page.locator("main, header, footer, nav").count() == 4
+    assert page.locator("h1").count() == 1
+    broken = page.evaluate(
+        "[...document.querySelectorAll('a[href^=\"#\"]')]"
+        ".filter(a => !document.getElementById(a.hash.slice(1))).length"
+    )
+    assert broken == 0
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map(e => e.id)")
+    assert len(ids) == len(set(ids))
+
+
+def test_a_dark_page_has_dark_pictures(page):
+    shown = page.locator("img").first.evaluate("i => atob(i.currentSrc.split(',')[1])")
+    is_dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+    assert ("#171c24" in shown) == is_dark
