@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from accuracy_report import report
+from accuracy_report import cost_table, report, tuning_table
 from mmalign.data import Dataset, load_dataset, smartwatch, split_by
 from mmalign.data.split import Split
 from mmalign.evaluation.floors import constant_floor
@@ -290,6 +290,8 @@ def main() -> None:
     cells = all_cells(choose_rates(read_rows(TUNING_FILE).values()))
     if options.report:
         rows = [row for row in read_rows(FILE).values() if row["key"] in {c.key for c in cells}]
+        print("### Learning rates\n" + tuning_table(read_rows(TUNING_FILE).values(), list(SYSTEMS)))
+        print("\n### Cost\n" + cost_table(rows, list(SYSTEMS)) + "\n")
         print(report(rows, list(SYSTEMS), constants({row["data"] for row in rows}, options.data)))
     else:
         run([c for c in cells if options.only in str(c)], FILE, options)
