@@ -2,7 +2,9 @@
 
 Run: python benchmarks/accuracy.py [--data DIR] [--jobs N] [--only TEXT] [--report]
 
-Each run appends one line to benchmarks/results/accuracy.jsonl; runs that are there are not done
+First every system chooses its learning rate on validation clips, with the same budget (both rates
+of the paper's grid, two seeds that the tables do not use): benchmarks/results/tuning.jsonl. Then
+each run appends one line to benchmarks/results/accuracy.jsonl; runs that are there are not done
 again, so it can be stopped at any time. Settings A and B share a training run and are selected
 separately, on validation clips; the test split is read once, after training. `--report` prints the
 tables of docs/results.md from the file. The smartwatch data needs no files; UTD-MHAD and MOSI are
@@ -15,39 +17,70 @@ import itertools
 import json
 import multiprocessing
 import time
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from accuracy_report import report
+from accuracy_report import cost_table, report, tuning_table
 from mmalign.data import Dataset, load_dataset, smartwatch, split_by
 from mmalign.data.split import Split
 from mmalign.evaluation.floors import constant_floor
+from mmalign.model.backbone import count_parameters
 from mmalign.training.config import Config
+from mmalign.training.selection import selection_score
 from mmalign.training.settings import train_both_settings
 
 FILE = Path(__file__).parent / "results" / "accuracy.jsonl"
+TUNING_FILE = FILE.with_name("tuning.jsonl")
 SEEDS = range(6)
+TUNING_SEEDS = (100, 101)
+TUNING_SURVIVAL = 0.5
+LEARNING_RATES = (1e-3, 2e-3)
 SURVIVALS = (0.1, 0.5)
 SYSTEMS = {
     "unimodal (LB)": {"method": "lb"},
+    "LB, complete split only": {"method": "lb-complete"},
     "zero-fill": {"method": "zero-fill"},
+    "mean-fill": {"method": "mean-fill"},
+    "copy": {"method": "copy"},
     "uniform window": {"method": "uniform-window"},
+    "random plan": {"method": "random-plan"},
+    "MFM": {"method": "mfm"},
+    "SMIL": {"method": "smil"},
+    "Modal-Trans": {"method": "modal-trans-parallel"},
     "MM-Align as printed": {"method": "mmalign"},
     "+ both passes": {"method": "mmalign", "both_passes": True},
     "+ step contrast": {"method": "mmalign", "step_contrast_weight": 1.0},
     "+ both": {"method": "mmalign", "both_passes": True, "step_contrast_weight": 1.0},
+    "dynamic window": {"method": "dynamic-window", "both_passes": True, "gate": True},
     "both modalities (UB)": {"method": "ub"},
 }
 PAIRS = {
     "smartwatch": [("accelerometer", "gyroscope"), ("gyroscope", "accelerometer")],
     "utd-mhad, 32 steps": [("inertial", "skeleton"), ("skeleton", "inertial")],
-    "mosi": [("text", "visual"), ("visual", "text")],
+    "mosi": [
+        ("text", "visual"),
+        ("visual", "text"),
+        ("text", "acoustic"),
+        ("acoustic", "text"),
+        ("visual", "acoustic"),
+        ("acoustic", "visual"),
+    ],
     "utd-mhad, own lengths": [("inertial", "skeleton"), ("skeleton", "inertial")],
 }
 VALID_VIDEOS = 10
+
+
+RESAMPLED, OWN_LENGTHS = "utd-mhad, 32 steps", "utd-mhad, own lengths"
+MAIN_MOSI = (("text", "visual"), ("visual", "text"))
+BOUNDS = ("unimodal (LB)", "both modalities (UB)")
+SWITCHES = ("+ both passes", "+ step contrast")
+ABLATION = (*BOUNDS, "zero-fill", "uniform window", "MM-Align as printed", *SWITCHES, "+ both")
+COMPARISON = (*BOUNDS, "zero-fill", "MFM", "SMIL", "Modal-Trans", "MM-Align as printed", "+ both")
 
 
 @dataclass(frozen=True)
@@ -60,11 +93,21 @@ class Cell:
     survival: float
     system: str
     seed: int
+    learning_rate: float = Config.learning_rate
+
+    @property
+    def settings(self) -> dict:
+        """What differs from the defaults."""
+        own = SYSTEMS[self.system]
+        if self.learning_rate == Config.learning_rate:
+            return own
+        return {**own, "learning_rate": self.learning_rate}
 
     @property
     def key(self) -> str:
         """Address of the run: what it trains, on what, with which settings."""
-        content = json.dumps([*vars(self).values(), SYSTEMS[self.system]])
+        place = [self.data, self.visible, self.victim, self.survival, self.system, self.seed]
+        content = json.dumps([*place, self.settings])
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
@@ -131,7 +174,7 @@ def train(cell: Cell) -> dict:
     started = time.process_time()
     done = train_both_settings(
         DATASETS[cell.data],
-        Config(seed=cell.seed, **SYSTEMS[cell.system]),
+        Config(seed=cell.seed, **cell.settings),
         visible=cell.visible,
         victim=cell.victim,
         survival=cell.survival,
@@ -143,28 +186,84 @@ def train(cell: Cell) -> dict:
             setting: {name: value for name, value in chosen.test.items() if "/" not in name}
             for setting, chosen in done.selected.items()
         },
+        "valid_score": {
+            s: selection_score(DATASETS[cell.data].task, chosen.valid)[0]
+            for s, chosen in done.selected.items()
+        },
         "epochs": len(done.history),
+        "parameters": {
+            "backbone": count_parameters(done.predictor.model.backbone),
+            "imputer": count_parameters(done.predictor.model.imputer),
+        },
         "cpu_seconds": round(time.process_time() - started, 1),
     }
 
 
-def all_cells() -> list[Cell]:
-    """Every run; bounds do not depend on the survival rate and are trained once."""
+def tuning_cells() -> list[Cell]:
+    """The first pair of each dataset, every system, both rates of the paper's grid."""
     cells = []
     for data, pairs in PAIRS.items():
-        for visible, victim in pairs:
-            for survival in SURVIVALS:
-                for system, settings in SYSTEMS.items():
-                    is_bound = settings["method"] in ("lb", "ub")
-                    if not is_bound or survival == SURVIVALS[0]:
-                        cells += [Cell(data, visible, victim, survival, system, s) for s in SEEDS]
-    return sorted(cells, key=lambda c: (list(PAIRS).index(c.data), c.seed))
+        if data != OWN_LENGTHS:
+            cells += [
+                Cell(data, *pairs[0], TUNING_SURVIVAL, system, seed, rate)
+                for system in SYSTEMS
+                for seed in TUNING_SEEDS
+                for rate in LEARNING_RATES
+            ]
+    return cells
 
 
-def read_results() -> dict[str, dict]:
-    if not FILE.exists():
+def choose_rates(rows: Iterable[dict]) -> dict[tuple[str, str], float]:
+    """The rate of each dataset and system with the best mean validation score over A and B."""
+    scores: dict[tuple[str, str, float], list[float]] = defaultdict(list)
+    for row in rows:
+        place = row["data"], row["system"], row["learning_rate"]
+        scores[place] += row["valid_score"].values()
+    rates = {}
+    for data, system, rate in sorted(scores, key=lambda place: np.mean(scores[place])):
+        rates[data, system] = rate
+    return rates
+
+
+def is_in_tables(data: str, pair: tuple[str, str], survival: float, system: str) -> bool:
+    """Which cells are run; docs/results.md names those that are left out."""
+    if system in BOUNDS and survival != SURVIVALS[0]:
+        return False  # they do not depend on the survival rate
+    if data == OWN_LENGTHS:
+        return system in ABLATION  # four times as long as the other runs
+    if data == "mosi" and pair not in MAIN_MOSI:
+        return survival == SURVIVALS[0] and system in (*COMPARISON, "dynamic window")
+    return True
+
+
+def urgency(cell: Cell) -> tuple[int, int]:
+    """What runs first: the data that can be run soonest, switches and long runs last."""
+    if cell.data == OWN_LENGTHS:
+        return 5, cell.seed
+    if cell.system in SWITCHES and cell.data != "mosi":
+        return 4, cell.seed
+    if cell.data == "mosi" and (cell.visible, cell.victim) in MAIN_MOSI and cell.system in ABLATION:
+        return 0, cell.seed
+    return 1 + list(PAIRS).index(cell.data), cell.seed
+
+
+def all_cells(rates: dict[tuple[str, str], float]) -> list[Cell]:
+    """Every run of the tables."""
+    cells = []
+    for data, pairs in PAIRS.items():
+        tuned_on = RESAMPLED if data == OWN_LENGTHS else data
+        for pair, survival, system in itertools.product(pairs, SURVIVALS, SYSTEMS):
+            rate = rates.get((tuned_on, system))
+            if rate is not None and is_in_tables(data, pair, survival, system):
+                seeds = SEEDS if system in ABLATION else SEEDS[:-1]
+                cells += [Cell(data, *pair, survival, system, seed, rate) for seed in seeds]
+    return sorted(cells, key=urgency)
+
+
+def read_rows(file: Path) -> dict[str, dict]:
+    if not file.exists():
         return {}
-    return {row["key"]: row for row in map(json.loads, FILE.read_text().splitlines())}
+    return {row["key"]: row for row in map(json.loads, file.read_text().splitlines())}
 
 
 def constants(names: set[str], folder: Path) -> dict[str, float]:
@@ -186,23 +285,33 @@ def main() -> None:
     parser.add_argument("--only", default="", help="run only cells whose description holds this")
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()
+    if not options.report:
+        run([c for c in tuning_cells() if options.only in str(c)], TUNING_FILE, options)
+    cells = all_cells(choose_rates(read_rows(TUNING_FILE).values()))
     if options.report:
-        rows = list(read_results().values())
+        rows = [row for row in read_rows(FILE).values() if row["key"] in {c.key for c in cells}]
+        print("### Learning rates\n" + tuning_table(read_rows(TUNING_FILE).values(), list(SYSTEMS)))
+        print("\n### Cost\n" + cost_table(rows, list(SYSTEMS)) + "\n")
         print(report(rows, list(SYSTEMS), constants({row["data"] for row in rows}, options.data)))
-        return
-    done = read_results()
-    wanted = [c for c in all_cells() if c.key not in done and options.only in str(c)]
-    for name in {cell.data for cell in wanted}:
+    else:
+        run([c for c in cells if options.only in str(c)], FILE, options)
+
+
+def run(cells: list[Cell], file: Path, options: argparse.Namespace) -> None:
+    """Train the cells that the file does not hold yet."""
+    done = read_rows(file)
+    wanted = [cell for cell in cells if cell.key not in done]
+    for name in {cell.data for cell in wanted} - set(DATASETS):
         DATASETS[name] = load(name, options.data)
         if DATASETS[name] is None:
             print(f"{name} is left out: there is no {options.data}")
     wanted = [cell for cell in wanted if DATASETS[cell.data] is not None]
     started = time.monotonic()
-    FILE.parent.mkdir(exist_ok=True)
-    with multiprocessing.get_context("fork").Pool(options.jobs) as pool, FILE.open("a") as file:
+    file.parent.mkdir(exist_ok=True)
+    with multiprocessing.get_context("fork").Pool(options.jobs) as pool, file.open("a") as sink:
         for number, row in enumerate(pool.imap_unordered(train, wanted), start=1):
-            file.write(json.dumps(row) + "\n")
-            file.flush()
+            sink.write(json.dumps(row) + "\n")
+            sink.flush()
             left = (time.monotonic() - started) / number * (len(wanted) - number)
             print(
                 f"{number}/{len(wanted)} {row['data']} {row['system']}, {left / 60:.0f} min left",

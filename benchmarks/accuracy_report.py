@@ -1,6 +1,7 @@
 """The tables of docs/results.md, from the runs of accuracy.py."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -26,6 +27,45 @@ def report(rows: list[dict], systems: list[str], constants: dict[str, float]) ->
     )
 
 
+def tuning_table(rows: Iterable[dict], systems: list[str]) -> str:
+    """Mean validation score of each learning rate, the chosen one in bold, by dataset."""
+    scores: dict[tuple[str, str], dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        by_rate = scores[row["system"], row["data"]]
+        by_rate[row["learning_rate"]] += row["valid_score"].values()
+    names = list(dict.fromkeys(data for _, data in scores))
+    lines = ["| system | " + " | ".join(names) + " |", "| --- |" + " --- |" * len(names)]
+    for system in systems:
+        cells = (_rates(scores[system, name]) for name in names)
+        lines.append(f"| {system} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _rates(scores: dict[float, list[float]]) -> str:
+    means = {rate: float(np.mean(values)) for rate, values in sorted(scores.items())}
+    best = max(means, key=lambda rate: means[rate], default=None)
+    shown = (f"{rate:g}: {mean:.3f}" for rate, mean in means.items())
+    return ", ".join(
+        f"**{text}**" if rate == best else text for rate, text in zip(means, shown, strict=True)
+    )
+
+
+def cost_table(rows: list[dict], systems: list[str]) -> str:
+    """Parameters of backbone and imputer, and seconds of one core a run, by dataset."""
+    names = list(dict.fromkeys(row["data"] for row in rows))
+    lines = ["| system | imputer's parameters | " + " | ".join(names) + " |"]
+    lines.append("| --- | --- |" + " --- |" * len(names))
+    for system in systems:
+        own = [row for row in rows if row["system"] == system]
+        sizes = sorted({row["parameters"]["imputer"] for row in own if "parameters" in row})
+        cells = [", ".join(f"{size:,}" for size in sizes)]
+        for name in names:
+            seconds = [row["cpu_seconds"] for row in own if row["data"] == name]
+            cells.append(f"{np.mean(seconds):.0f} s" if seconds else "-")
+        lines.append(f"| {system} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
 def metric_of(row: dict) -> tuple[str, float, int]:
     """Name, scale and digits of the metric shown."""
     return ("mae", 1.0, 3) if "mae" in row["scores"]["A"] else ("accuracy", 100.0, 1)
@@ -43,9 +83,10 @@ def _pair_tables(key: tuple, rows: list[dict], systems: list[str], constant: flo
     data, visible, victim = key
     name, scale, digits = metric_of(rows[0])
     better = "lower is better" if name == "mae" else "higher is better"
-    seeds = len({row["seed"] for row in rows})
+    systems = [name for name in systems if any(row["system"] == name for row in rows)]
+    seeds = _seeds(rows, systems)
     lines = [f"### {data}: {visible} visible, {victim} may be missing"]
-    lines += [f"{name}, mean ± sd over {seeds} seeds; {better}.", "", *_head("system")]
+    lines += [f"{name}, mean ± sd over {seeds}; {better}.", "", *_head("system")]
     if constant is not None:
         lines.append("| constant (floor) |" + f" {scale * constant:.{digits}f} |" * len(COLUMNS))
     for system in systems:
@@ -63,6 +104,13 @@ def _pair_tables(key: tuple, rows: list[dict], systems: list[str], constant: flo
             cells = (_gap(rows, system, *column) for column in COLUMNS)
             lines.append(f"| {system} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def _seeds(rows: list[dict], systems: list[str]) -> str:
+    """How many seeds the systems have."""
+    counts = {len({row["seed"] for row in rows if row["system"] == name}) for name in systems}
+    fewest, most = min(counts), max(counts)
+    return f"{most} seeds" if fewest == most else f"{fewest} to {most} seeds"
 
 
 def _head(title: str) -> list[str]:
