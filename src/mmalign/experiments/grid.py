@@ -1,22 +1,22 @@
 """A grid in a directory: which jobs it holds, what is done, what failed."""
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from mmalign.claim import awaited
 from mmalign.data.dataset import Dataset
 from mmalign.data.fingerprint import dataset_hash
 from mmalign.data.task import task_to_json
 from mmalign.errors import MMAlignError
-from mmalign.experiments.claim import awaited
 from mmalign.experiments.job import Entry, Job
 from mmalign.experiments.work import RESULT, TIMING
-from mmalign.training.records import write_json
+from mmalign.training.records import read_json, write_json
 from mmalign.version import __version__
 
 GRID, RUNS, ERROR = "grid.json", "runs", "error.json"
+DAMAGED = "Delete it and start again."
 
 
 @dataclass(frozen=True)
@@ -107,11 +107,11 @@ class Grid:
         Raises:
             MMAlignError: If the file is not readable.
         """
-        return _read(self.run_folder(address) / RESULT)
+        return read_json(self.run_folder(address) / RESULT, fix=DAMAGED)
 
     def seconds(self, address: str) -> float:
         """How long the job took."""
-        return float(_read(self.run_folder(address) / TIMING)["seconds"])
+        return float(read_json(self.run_folder(address) / TIMING, fix=DAMAGED)["seconds"])
 
     def failures(self) -> dict[str, str]:
         """Errors of the jobs that failed and were not done since, by address."""
@@ -119,7 +119,7 @@ class Grid:
         for address in self.pending():
             file = self.run_folder(address) / ERROR
             if file.exists():
-                found[address] = str(_read(file)["error"])
+                found[address] = str(read_json(file, fix=DAMAGED)["error"])
         return found
 
     def results(self) -> Iterator[tuple[Entry, dict[str, Any]]]:
@@ -168,7 +168,7 @@ def open_grid(folder: Path) -> Grid:
         raise MMAlignError(
             f"{folder}: holds no grid. Make one with mmalign bench … --out {folder}."
         )
-    content = _read(file)
+    content = read_json(file, fix=DAMAGED)
     if content.get("mmalign") != __version__:
         raise MMAlignError(
             f"{folder}: made by mmalign {content.get('mmalign')}, this is {__version__}; "
@@ -189,9 +189,7 @@ def open_grid(folder: Path) -> Grid:
         )
         return Grid(folder, Source(**content["source"]), content["data"], placed)
     except (KeyError, TypeError) as error:
-        raise MMAlignError(
-            f"{file}: not readable ({error!r}). Delete it and start again."
-        ) from error
+        raise MMAlignError(f"{file}: not readable ({error!r}). {DAMAGED}") from error
 
 
 def extend_grid(folder: Path, dataset: Dataset, source: Source, entries: Sequence[Entry]) -> Grid:
@@ -269,10 +267,3 @@ def _change(old: Job, new: Job) -> str:
     after |= after.pop("config")
     name = next(name for name in after if before.get(name) != after[name])
     return f"{name} was {before.get(name)!r}, is {after[name]!r}"
-
-
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        return dict(json.loads(file.read_bytes()))
-    except (OSError, ValueError, TypeError) as error:
-        raise MMAlignError(f"{file}: not readable ({error}). Delete it and start again.") from error

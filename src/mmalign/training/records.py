@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from mmalign.errors import MMAlignError
 from mmalign.files import write_atomically
 
 
@@ -11,6 +12,35 @@ def write_json(file: Path, content: Any) -> None:
     """Replace a JSON file."""
     text = json.dumps(without_nan(content), indent=2, allow_nan=False)
     write_atomically(file, (text + "\n").encode())
+
+
+def read_json(file: Path, *, fix: str) -> dict[str, Any]:
+    """The object in a JSON file.
+
+    Args:
+        file: What to read.
+        fix: What to do if it is damaged.
+
+    Raises:
+        MMAlignError: If it cannot be read, or holds no object.
+    """
+    try:
+        return dict(json.loads(file.read_bytes()))
+    except (OSError, ValueError, TypeError) as error:
+        raise MMAlignError(f"{file}: not readable ({error}). {fix}") from error
+
+
+def keep_identity(file: Path, identity: dict[str, Any]) -> list[str]:
+    """Write what a directory belongs to if it belongs to nobody yet; else tell what differs.
+
+    Raises:
+        MMAlignError: If the file is damaged.
+    """
+    if not file.exists():
+        write_json(file, identity)
+        return []
+    known = read_json(file, fix="Delete the directory.")
+    return differences(known, json.loads(json.dumps(identity)))
 
 
 def write_json_lines(file: Path, records: list[dict[str, Any]]) -> None:

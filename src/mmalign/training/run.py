@@ -1,8 +1,6 @@
 """A training run in a directory: it resumes after a kill, and never mixes with another run."""
 
-import fcntl
 import io
-import json
 import platform
 import shutil
 from collections.abc import Callable, Iterator
@@ -14,6 +12,7 @@ from typing import Any, cast
 import pyarrow.parquet as pq
 import torch
 
+from mmalign.claim import claimed
 from mmalign.data.dataset import Dataset
 from mmalign.data.fingerprint import dataset_hash
 from mmalign.data.missingness import Masks, Protocol
@@ -33,10 +32,10 @@ from mmalign.training.loop import (
 )
 from mmalign.training.methods import find_method, seen_by
 from mmalign.training.prediction import Predictor, prediction_table
-from mmalign.training.records import differences, without_nan, write_json, write_json_lines
+from mmalign.training.records import keep_identity, without_nan, write_json, write_json_lines
 from mmalign.version import __version__
 
-IDENTITY, CHECKPOINT, LOCK = "run.json", "checkpoint/state.safetensors", ".lock"
+IDENTITY, CHECKPOINT = "run.json", "checkpoint/state.safetensors"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,14 +162,11 @@ class Run:
         identity = self._identity()
         self._refuse_foreign()
         (self.out / CHECKPOINT).parent.mkdir(parents=True, exist_ok=True)
-        # The lock file stays: removing it would let two processes hold two files of one name.
-        with (self.out / LOCK).open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
+        with claimed(self.out) as is_ours:
+            if not is_ours:
                 raise MMAlignError(
                     f"{self.out}: another process is training here. Wait for it, or stop it."
-                ) from error
+                )
             if (self.out / MANIFEST).exists():
                 raise MMAlignError(f"{self.out}: this run is finished. Give another --out.")
             self._check_identity(identity)
@@ -183,22 +179,14 @@ class Run:
         if not self.out.exists() or (self.out / IDENTITY).exists():
             return
         is_ours = self.out.is_dir() and all(
-            path.name in (LOCK, "checkpoint", MANIFEST) or path.name.startswith(".")
+            path.name in ("checkpoint", MANIFEST) or path.name.startswith(".")
             for path in self.out.iterdir()
         )
         if not is_ours:
             raise MMAlignError(f"{self.out}: exists and is no run directory. Give another --out.")
 
     def _check_identity(self, identity: dict[str, Any]) -> None:
-        file = self.out / IDENTITY
-        if not file.exists():
-            write_json(file, identity)
-            return
-        try:
-            known = dict(json.loads(file.read_bytes()))
-        except (ValueError, TypeError) as error:
-            raise MMAlignError(f"{file}: not readable ({error}). Delete the directory.") from error
-        changes = differences(known, json.loads(json.dumps(identity)))
+        changes = keep_identity(self.out / IDENTITY, identity)
         if changes:
             raise MMAlignError(
                 f"{self.out}: holds another run; {'; '.join(changes)}. "

@@ -7,12 +7,12 @@ from typing import cast
 
 import torch
 
+from mmalign.claim import claimed
 from mmalign.data.dataset import Dataset
 from mmalign.data.fingerprint import dataset_hash
 from mmalign.data.loading import load_dataset
 from mmalign.data.non_finite import Policy
 from mmalign.errors import DataError, MMAlignError
-from mmalign.experiments.claim import claimed
 from mmalign.experiments.engines.contract import Event
 from mmalign.experiments.grid import ERROR, Site
 from mmalign.experiments.job import Job

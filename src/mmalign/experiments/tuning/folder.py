@@ -1,7 +1,6 @@
 """The directory of a search: it belongs to one search, and processes take turns in it."""
 
 import fcntl
-import json
 import os
 import uuid
 from collections.abc import Iterator
@@ -10,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mmalign.claim import awaited
 from mmalign.errors import MMAlignError
-from mmalign.training.records import differences, write_json
+from mmalign.training.records import keep_identity
 
-IDENTITY, LOCK, WORKERS = "search.json", ".lock", ".workers"
+IDENTITY, WORKERS = "search.json", ".workers"
 
 
 @dataclass(frozen=True)
@@ -40,14 +40,12 @@ class SearchFolder:
         self._refuse_foreign()
         (self.path / WORKERS).mkdir(parents=True, exist_ok=True)
         with self.turn():
-            self._check_identity(json.loads(json.dumps(identity)))
+            self._check_identity(identity)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Wait until no other process is at the study."""
-        # The lock file stays: removing it would let two processes hold two files of one name.
-        with (self.path / LOCK).open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with awaited(self.path):
             yield
 
     @contextmanager
@@ -84,15 +82,7 @@ class SearchFolder:
             )
 
     def _check_identity(self, identity: dict[str, Any]) -> None:
-        file = self.path / IDENTITY
-        if not file.exists():
-            write_json(file, identity)
-            return
-        try:
-            known = dict(json.loads(file.read_bytes()))
-        except (ValueError, TypeError) as error:
-            raise MMAlignError(f"{file}: not readable ({error}). Delete the directory.") from error
-        changes = differences(known, identity)
+        changes = keep_identity(self.path / IDENTITY, identity)
         if changes:
             raise MMAlignError(
                 f"{self.path}: holds another search; {'; '.join(changes)}. "
