@@ -5,6 +5,7 @@ One thread; contenders take turns in one process; medians of CPU time. Run it as
     python benchmarks/bench_align.py
 """
 
+import itertools
 import json
 import subprocess
 import sys
@@ -57,16 +58,10 @@ def report(line: str, ratio: float, bar: float, moonshot: float | None = None) -
     print(f"  {line:<64} {ratio:8.1f}x  ({goal}: {verdict})", flush=True)
 
 
-def independent(length: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Two sequences that have nothing to do with each other."""
-    first, second = torch.randn(2, BATCH, length, DIM, dtype=dtype)
-    return first, second
-
-
-def two_views(length: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Two noisy views of one sequence, as parallel modalities are."""
-    first, noise = torch.randn(2, BATCH, length, DIM, dtype=dtype)
-    return first, first + noise
+def draw_pair(length: int, dtype: torch.dtype, *, likeness: float) -> tuple[Tensor, Tensor]:
+    """Two sequences whose steps correlate: 0 are strangers, 1 would be one sequence twice."""
+    first, own = torch.randn(2, BATCH, length, DIM, dtype=dtype)
+    return first, likeness * first + (1 - likeness**2) ** 0.5 * own
 
 
 def ragged_lengths(length: int) -> Tensor:
@@ -128,7 +123,7 @@ class PotProblem:
 def bench_fixed_iterations() -> None:
     print(f"10 iterations, batch {BATCH}, window {WINDOW}, dim {DIM}, float32, lengths L/4..L")
     for length, bar, moonshot in ((50, 4, 12), (100, 7, 25), (256, 15, 60)):
-        source, target = independent(length, torch.float32)
+        source, target = draw_pair(length, torch.float32, likeness=0)
         lengths = ragged_lengths(length)
         pot = PotProblem(source, target, lengths, 0.1)
         times = take_turns(
@@ -148,10 +143,10 @@ def bench_fixed_iterations() -> None:
 
 
 def bench_tolerance() -> None:
-    print("To tolerance 1e-6, epsilon 0.1, L=100, float64")
-    for name, draw in (("two views of one sequence", two_views), ("independent", independent)):
-        source, target = draw(100, torch.float64)
-        lengths = ragged_lengths(100)
+    print("To tolerance 1e-6, epsilon 0.1, float64, L=100, by the correlation of the sequences")
+    for likeness, ragged in itertools.product((0.7, 0.5, 0.0), (True, False)):
+        source, target = draw_pair(100, torch.float64, likeness=likeness)
+        lengths = ragged_lengths(100) if ragged else torch.full((BATCH,), 100)
         pot = PotProblem(source, target, lengths, 0.1)
         times = take_turns(
             {
@@ -165,7 +160,8 @@ def bench_tolerance() -> None:
         )
         ours = times.pop("mmalign")
         best = min(times, key=times.__getitem__)
-        line = f"{name}: {ours:.2f} ms, {best} {times[best]:.0f} ms"
+        steps = "25..100 steps" if ragged else "all 100 steps"
+        line = f"{likeness:.1f}, {steps}: {ours:.2f} ms, {best} {times[best]:.0f} ms"
         report(line, times[best] / ours, 500, 2000)
 
 

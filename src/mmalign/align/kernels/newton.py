@@ -30,15 +30,16 @@ LINES = 32  # of the Hessian at a time
 
 @compiled
 @no_type_check
-def newton(plan, first, n, m, window, tolerance, limit, potentials):
+def newton(plan, first, n, m, window, tolerance, limit, potentials, factors):
     """Scales ``plan`` (rows summing to 1) until its columns sum to n/m; returns the steps taken.
 
-    The logarithm of every column's scaling is added to ``potentials``.
+    The logarithm of every column's scaling is added to ``potentials``; ``factors`` is room for
+    ``[m, width]`` numbers.
     """
     width = plan.shape[0]
     places = places_of(n, m, window)
     rows, columns, sums = np.zeros(places), np.zeros(places), np.zeros(places)
-    step, inverse, factors = np.empty(m), np.empty(m), np.empty((m, width))
+    step, inverse = np.empty(m), np.empty(m)
     rows[width - 1 : width - 1 + n] = 1
     column_sums(plan, first, n, m, rows, sums)
     error = column_error(sums, window, n, m)

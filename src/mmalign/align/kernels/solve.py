@@ -147,11 +147,13 @@ def tolerance_groups(source, target, lengths, order, settings, mass, counts, err
 @compiled
 @no_type_check
 def tolerance_batch(
-    source, target, lengths, target_lengths, settings, mass, counts, errors, is_done
+    source, target, lengths, target_lengths, settings, mass, counts, errors, is_done, room
 ):
     """Every clip that is not done until its marginals are within ``tolerance``, in float64.
 
-    ``settings`` is (window, epsilon, tolerance). Returns as :func:`sinkhorn_batch`.
+    ``settings`` is (window, epsilon, tolerance). ``room`` is ``[clips, time, width]`` to work in,
+    or one such place for all clips: it may be ``mass``, which is written last. Returns as
+    :func:`sinkhorn_batch`.
     """
     window, epsilon, tolerance = settings
     tolerance -= rounding_of(mass)
@@ -166,7 +168,8 @@ def tolerance_batch(
         side = band_scores(x, y, n, m, window, first, epsilon, NEWTON_ROWS, scores)
         if side > 0:
             return 2 * clip + side - 1
-        counts[clip] = annealed_newton(scores, first, n, m, window, epsilon, tolerance)
+        factors = room[min(clip, room.shape[0] - 1)]
+        counts[clip] = annealed_newton(scores, first, n, m, window, epsilon, tolerance, factors)
         errors[clip] = store(scores, first, n, m, window, mass[clip])
     return -1
 
@@ -202,19 +205,24 @@ def solve_group(
 
 @compiled
 @no_type_check
-def annealed_newton(scores, first, n, m, window, epsilon, tolerance):
+def annealed_newton(scores, first, n, m, window, epsilon, tolerance, factors):
     """Warm-up by Sinkhorn, then Newton; small epsilons are reached by halving larger ones.
 
     Scores become the plan; returns the sweeps.
     """
     potentials = np.zeros(places_of(n, m, window))
+    steps = NEWTON_STEPS
     if epsilon >= ANNEAL_FROM:
         warm_up(scores, first, n, m, window, potentials)
-        return WARM_UP + newton(scores, first, n, m, window, tolerance, NEWTON_STEPS, potentials)
+        return WARM_UP + newton(
+            scores, first, n, m, window, tolerance, steps, potentials, factors
+        )  # fmt: skip
     current = ANNEAL_FROM
     plan = scores * (epsilon / current)
     warm_up(plan, first, n, m, window, potentials)
-    sweeps = WARM_UP + newton(plan, first, n, m, window, ANNEAL_UNTIL, NEWTON_STEPS, potentials)
+    sweeps = WARM_UP + newton(
+        plan, first, n, m, window, ANNEAL_UNTIL, steps, potentials, factors
+    )  # fmt: skip
     while current > epsilon:
         smaller = max(epsilon, current / 2)
         potentials *= current / smaller
@@ -223,7 +231,7 @@ def annealed_newton(scores, first, n, m, window, epsilon, tolerance):
         # The second pass starts from potentials alone: what underflowed on the way comes back.
         for _ in range(2 if current == epsilon else 1):
             softmax_rows(scores, first, n, epsilon / current, potentials, plan)
-            sweeps += newton(plan, first, n, m, window, goal, NEWTON_STEPS, potentials)
+            sweeps += newton(plan, first, n, m, window, goal, steps, potentials, factors)
     scores[:] = plan
     return sweeps
 
