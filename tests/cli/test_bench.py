@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mmalign.cli.bench import parse_pairs, parse_rates, parse_seeds
-from mmalign.errors import ConfigError
+from mmalign.cli.bench import parse_pairs, parse_rates
 from tests.cli.many import mmalign_many
 from tests.cli.test_data import mmalign
 from tests.experiments.tiny import write_data
@@ -129,20 +128,6 @@ def test_ctrl_c_stops_and_says_how_to_go_on(data, tmp_path):
     assert b"Traceback" not in told
     assert (out / "results.csv").exists()
     assert list(out.glob("runs/*/checkpoint.safetensors"))
-
-
-def test_seeds_are_a_number_a_range_or_a_list():
-    assert parse_seeds("5") == [0, 1, 2, 3, 4]
-    assert parse_seeds("0-2") == [0, 1, 2]
-    assert parse_seeds("0,3, 7") == [0, 3, 7]
-    assert parse_seeds("7-7") == [7]
-    assert parse_seeds("0-1,9") == [0, 1, 9]
-
-
-@pytest.mark.parametrize("text", ["x", "1-", "-1", "1-x", "1.5"])
-def test_other_seeds_are_refused(text):
-    with pytest.raises(ConfigError, match="none of 5, 0-4 and 0,3,7"):
-        parse_seeds(text)
 
 
 def test_pairs_and_rates_are_lists():

@@ -64,7 +64,7 @@ MISTAKES = [
     (["--space", "paper-mosy"], "did you mean 'paper-mosi'"),
     (["--space", "nowhere.toml"], "nowhere.toml"),
     (["--victim", "smell"], "no modality 'smell'"),
-    (["--seeds", "0,one"], "--seeds must be whole numbers such as 0,1,2, got '0,one'"),
+    (["--seeds", "0,one"], "--seeds: '0,one' is none of 5, 0-4 and 0,3,7"),
     (["--set", "windw=3"], "did you mean 'window'"),
     (["--method", "mmalgn"], "did you mean 'mmalign'"),
     (["--setting", "C"], "setting must be A or B"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from mmalign.cli.options import Data, Label, NonFinite, Vectors
+from mmalign.cli.options import Data, Label, NonFinite, Vectors, parse_seeds, split_list
 from mmalign.cli.train import parse_settings
 from mmalign.errors import ConfigError
 
@@ -73,7 +73,7 @@ def bench(
     reach: dict[str, Any] = {
         "survivals": parse_rates(survival),
         "seeds": parse_seeds(seeds),
-        "methods": tuple(SYSTEMS) if methods is None else _split(methods),
+        "methods": tuple(SYSTEMS) if methods is None else split_list(methods),
         "settings": chosen,
     }
     asked = None if pairs is None else parse_pairs(pairs)
@@ -151,10 +151,6 @@ def _absolute(path: str) -> str:
     return str(Path(path).absolute()) if Path(path).exists() else path
 
 
-def _split(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
 def parse_pairs(text: str) -> list[tuple[str, str]]:
     """Pairs from `visible:victim,…`.
 
@@ -162,7 +158,7 @@ def parse_pairs(text: str) -> list[tuple[str, str]]:
         ConfigError: If a pair has no colon.
     """
     pairs = []
-    for part in _split(text):
+    for part in split_list(text):
         visible, colon, victim = part.partition(":")
         if not (visible and colon and victim):
             raise ConfigError(f"--pairs: {part!r} is not of the form visible:victim")
@@ -177,24 +173,6 @@ def parse_rates(text: str) -> list[float]:
         ConfigError: If one is no number.
     """
     try:
-        return [float(part) for part in _split(text)]
+        return [float(part) for part in split_list(text)]
     except ValueError as error:
         raise ConfigError(f"--survival: {text!r} is not a list of numbers") from error
-
-
-def parse_seeds(text: str) -> list[int]:
-    """Seeds from `5` (the first five), `0-4` or `0,3,7`.
-
-    Raises:
-        ConfigError: If it is none of these.
-    """
-    try:
-        if text.strip().isdecimal():
-            return list(range(int(text)))
-        seeds: list[int] = []
-        for part in _split(text):
-            first, dash, last = part.partition("-")
-            seeds += range(int(first), int(last if dash else first) + 1)
-    except ValueError as error:
-        raise ConfigError(f"--seeds: {text!r} is none of 5, 0-4 and 0,3,7") from error
-    return seeds

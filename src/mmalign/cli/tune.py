@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mmalign.cli.options import Data, Device, Label, NonFinite, Vectors
+from mmalign.cli.options import Data, Device, Label, NonFinite, Vectors, parse_seeds
 from mmalign.cli.train import parse_settings
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ def tune(
     ] = "ranges",
     trials: Annotated[int, typer.Option(help="Trials in all, those of earlier starts too.")] = 30,
     jobs: Annotated[int, typer.Option(help="Processes of one thread each.")] = 1,
-    seeds: Annotated[str, typer.Option(help="A trial is the mean over these, e.g. 0,1,2.")] = "0",
+    seeds: Annotated[
+        str, typer.Option(help="A trial is the mean over so many, or these: 3, 0-2, 0,3,7.")
+    ] = "1",
     search_seed: Annotated[int, typer.Option(help="Order of a grid, or the sampler's draws.")] = 0,
     settings: Annotated[
         list[str] | None,
@@ -65,7 +67,7 @@ def tune(
         protocol=Protocol(visible=visible, victim=victim, survival=survival, setting=setting),
         settings=chosen | ({"method": method} if method is not None else {}),
         space=find_space(space),
-        seeds=parse_seeds(seeds),
+        seeds=tuple(parse_seeds(seeds)),
         search_seed=search_seed,
         device=choose_device(device),
     )
@@ -74,20 +76,6 @@ def tune(
     with SearchLine(trials) as live:
         tuned = run_search(search, out, trials=trials, jobs=jobs, on_change=live.show)
     _print_tuned(search, tuned, out)
-
-
-def parse_seeds(text: str) -> tuple[int, ...]:
-    """Seeds from a text such as `0,1,2`.
-
-    Raises:
-        ConfigError: If it is none.
-    """
-    from mmalign.errors import ConfigError
-
-    try:
-        return tuple(int(word) for word in text.split(","))
-    except ValueError as error:
-        raise ConfigError(f"--seeds must be whole numbers such as 0,1,2, got {text!r}") from error
 
 
 def _open(data: str, *, non_finite: Any, label: str | None, vectors: Path | None) -> "Dataset":
