@@ -3,7 +3,10 @@
 import csv
 import io
 import re
+import shutil
+import subprocess
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,7 +15,7 @@ from markdown_it import MarkdownIt
 
 from mmalign.experiments.report.rendering.comma import table_csv
 from mmalign.experiments.report.rendering.html import table_html
-from mmalign.experiments.report.rendering.latex import CHARACTERS, escape, table_latex
+from mmalign.experiments.report.rendering.latex import CHARACTERS, SHRINK, escape, table_latex
 from mmalign.experiments.report.rendering.markdown import table_markdown
 from mmalign.experiments.report.table import Cell, Column, Row, Table, on_one_line, slug
 
@@ -123,12 +126,13 @@ def test_latex_can_be_undone_and_has_no_command_but_ours(first, second, third):
         "leq",
     }
     known |= {"cdot", "uparrow", "downarrow", "bigtriangleup", "bigtriangledown", "dagger"}
+    known |= {"resizebox", "ifdim", "width", "else", "fi"}
     known |= {"ddagger", "usepackage"} | set(re.findall(r"\\(text[a-z]+)", str(CHARACTERS)))
     assert set(re.findall(r"\\([a-zA-Z]+)", text)) <= known
     bare = re.sub(r"\\[\\{}$&#_%]", "", text.partition("\n")[2])
     assert bare.count("{") == bare.count("}")
     assert bare.count("$") % 2 == 0
-    assert not set(bare) & set("#%~\x00")
+    assert not set(bare.replace(SHRINK, "")) & set("#%~\x00")
 
 
 @given(texts)
@@ -149,6 +153,36 @@ def test_every_line_of_latex_has_as_many_cells(text):
     for row in rows:
         spanned = sum(int(n) - 1 for n in re.findall(r"\\multicolumn\{(\d)\}", row))
         assert len(re.findall(r"(?<!\\)&", row)) + spanned == 2
+
+
+PREAMBLE = r"""\documentclass{article}
+\usepackage[utf8]{inputenc}
+\usepackage{booktabs,graphicx,textcomp}
+\begin{document}
+"""
+
+
+def typeset(texts: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    tables = "\n".join(table_latex(made_table(text, text, text)) for text in texts)
+    (folder / "all.tex").write_text(PREAMBLE + tables + r"\end{document}")
+    command = ["pdflatex", "-no-shell-escape", "-halt-on-error", "all.tex"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace")
+
+
+needs_latex = pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no pdflatex")
+
+
+@needs_latex
+def test_latex_compiles_whatever_a_name_holds(tmp_path):
+    done = typeset([*filter(str.isascii, HOSTILE), "".join(CHARACTERS)], tmp_path)
+    assert done.returncode == 0, done.stdout[-2000:]
+
+
+@needs_latex
+def test_no_table_is_wider_than_its_line(tmp_path):
+    done = typeset(["many words " * 20], tmp_path)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "Overfull" not in done.stdout
 
 
 @given(texts, texts, texts)

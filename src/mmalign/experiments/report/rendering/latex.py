@@ -1,4 +1,4 @@
-r"""A table as LaTeX: a `table` that needs `\usepackage{booktabs,textcomp}`."""
+r"""A table as LaTeX: a `table` that needs `\usepackage{booktabs,graphicx,textcomp}`."""
 
 from mmalign.experiments.report.table import Cell, Row, Table, on_one_line
 
@@ -49,6 +49,10 @@ LONGEST_WORDS = 24
 """Longer texts are broken into lines."""
 
 
+SHRINK = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
+"""A table that is wider than the line is set smaller, others as they are."""
+
+
 def escape(text: str) -> str:
     """Text that is set as it is."""
     return "".join(CHARACTERS.get(character, character) for character in on_one_line(text))
@@ -62,18 +66,19 @@ def table_latex(table: Table) -> str:
         escape(text) for text in (f"{table.title}.", *table.notes, table.legend) if text
     )
     lines = [
-        r"% Needs \usepackage{booktabs,textcomp}.",
+        r"% Needs \usepackage{booktabs,graphicx,textcomp}.",
         rf"\begin{{{kind}}}",
         r"\centering",
         r"\footnotesize",
         r"\setlength{\tabcolsep}{4pt}",
+        SHRINK,
         rf"\begin{{tabular}}{{{layout}}}",
         r"\toprule",
         *_head(table),
         r"\midrule",
         *(_line(row) for row in table.rows),
         r"\bottomrule",
-        r"\end{tabular}",
+        r"\end{tabular}}",
         rf"\caption{{{caption}}}",
         rf"\label{{tab:{table.name}}}",
         rf"\end{{{kind}}}",
