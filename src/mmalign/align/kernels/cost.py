@@ -96,12 +96,10 @@ def gather_rows(sequence, start, stop, length, steps, at):
     dim, end = steps.shape[1], at + stop - start
     given, flat = sequence.reshape(-1)[start * dim : stop * dim], steps.reshape(-1)
     taken = flat[at * dim : end * dim]
-    for place in range(at * dim):
-        flat[place] = 0
     for place in range(given.size):
         taken[place] = given[place]
-    for place in range(end * dim, flat.size):
-        flat[place] = 0
+    flat[: at * dim] = 0
+    flat[end * dim :] = 0
     squares = np.empty(stop - start, steps.dtype)
     sum_squares(steps, at, squares)
     if not are_certain(squares):

@@ -17,7 +17,7 @@ import numpy as np
 from mmalign.align.kernels.cost import cosine_scores, line_of
 from mmalign.align.kernels.exponential import exponential
 from mmalign.align.kernels.jit import compiled
-from mmalign.align.kernels.simd import scale_vectors, sliding_dot, transpose
+from mmalign.align.kernels.simd import largest_size, scale_vectors, sliding_dot, transpose
 
 LANES = 8
 ENTRIES = 4096  # of a clip: three bands of a group then take 1 MiB, a common second-level cache
@@ -69,12 +69,18 @@ def group_kernel(source, target, lengths, members, window, epsilon, plan, absent
         for k in range(0, line, LANES):
             transpose(scores, i * line + k, stride, plan, (place + k) * LANES, LANES)
         exponential(flat[place * LANES : (place + width) * LANES])
-        for rest in range((place + width) * LANES, (place + line) * LANES):
-            flat[rest] = 0
-    for margin in range(window * line * LANES):
-        flat[margin] = 0
-        flat[flat.size - 1 - margin] = 0
+    clear_around(plan, longest, line, width, window, window)
     return True
+
+
+@compiled
+@no_type_check
+def clear_around(lines, count, line, width, before, after):
+    """Zeros around what is there: behind every line, and in whole lines before and after."""
+    lines[: before * line] = 0
+    for i in range(before, before + count):
+        lines[i * line + width : (i + 1) * line] = 0
+    lines[(before + count) * line : (before + count + after) * line] = 0
 
 
 @compiled
@@ -138,23 +144,30 @@ def group_warm_up(kernel, longest, window, absent, sweeps, columns):
 @no_type_check
 def group_error(plan, absent, longest, window, error):
     """Largest deviation of a row's or column's sum from 1, for each clip."""
-    ones, sums = vectors(absent.shape[0]), vectors(absent.shape[0])
+    ones, sums, other = vectors(absent.shape[0]), vectors(absent.shape[0]), np.empty(LANES)
     ones[:] = 1
-    error[:] = 0
     group_row_sums(plan, longest, window, ones, sums)
-    add_error(sums, absent, longest, window, error)
+    group_gaps(sums, ones, absent, longest, window)
+    largest_size(sums, window * LANES, longest, error)
     group_column_sums(plan, longest, window, ones, sums)
-    add_error(sums, absent, longest, window, error)
+    group_gaps(sums, ones, absent, longest, window)
+    largest_size(sums, window * LANES, longest, other)
+    for lane in range(LANES):
+        error[lane] = max(error[lane], other[lane])
 
 
 @compiled
 @no_type_check
-def add_error(sums, absent, longest, window, error):
-    """The error grows to the largest deviation of a sum from 1."""
-    for place in range(window, window + longest):
-        for lane in range(LANES):
-            gap = abs(sums[place, lane] + absent[place, lane] - 1)
-            error[lane] = gap if gap > error[lane] else error[lane]
+def group_gaps(sums, scales, absent, longest, window):
+    """Sums become what sums * scales lack to 1; nothing where a clip is absent."""
+    inner = slice(window, window + longest)
+    gaps, scale, missing = (
+        sums[inner].reshape(-1),
+        scales[inner].reshape(-1),
+        absent[inner].reshape(-1),
+    )
+    for place in range(gaps.size):
+        gaps[place] = 1 - missing[place] - gaps[place] * scale[place]
 
 
 @compiled
@@ -171,8 +184,10 @@ def group_store(plan, lengths, members, window, mass):
         if clip < 0:
             continue
         n = lengths[clip]
-        part = mass[clip]
+        part, own = mass[clip], rows[lane].reshape(longest, line)
         for i in range(n):
+            # Slices that start at 0: Numba would otherwise gather, in case an index is negative.
+            given, taken = own[i], part[i]
             for k in range(width):
-                part[i, k] = rows[lane, i * line + k]
+                taken[k] = given[k]
         part[n:] = 0

@@ -15,7 +15,9 @@ import numpy as np
 from mmalign.align.kernels.exponential import exponential
 from mmalign.align.kernels.group import (
     LANES,
+    clear_around,
     group_column_sums,
+    group_gaps,
     group_invert,
     group_line,
     group_rescale,
@@ -24,7 +26,14 @@ from mmalign.align.kernels.group import (
 )
 from mmalign.align.kernels.jit import compiled
 from mmalign.align.kernels.newton import HALVINGS, LONGEST, NOISE, SUFFICIENT
-from mmalign.align.kernels.simd import BLOCK, add_sliding_dot, laplacian_block
+from mmalign.align.kernels.simd import (
+    BLOCK,
+    add_sliding_dot,
+    invert_pivots,
+    laplacian_block,
+    largest_size,
+    scale_by,
+)
 
 
 @compiled
@@ -37,26 +46,24 @@ def group_newton(kernel, longest, window, absent, tolerance, limit, columns, tak
     places, margin = absent.shape[0], 2 * window
     line = weight_line(window)
     weights, factors = vectors((longest + margin) * line), vectors((longest + margin) * line)
-    weights[:] = 0
+    clear_around(weights, longest, line, margin, margin, 0)
     factors[: margin * line] = 0
     inverse, step = vectors(longest), vectors(longest + 2 * margin)
     step[:] = 0
-    rows, sums = vectors(places), vectors(places)
-    next_rows, next_sums, next_columns = vectors(places), vectors(places), vectors(places)
+    rows, gaps = vectors(places), vectors(places)
+    next_rows, next_gaps, next_columns = vectors(places), vectors(places), vectors(places)
     rows[:] = 1
     next_rows[:] = 1
     next_columns[:] = 1
     error, trial, share = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
-    evaluate(kernel, longest, window, absent, columns, rows, sums, error)
-    is_active = error > tolerance
+    evaluate(kernel, longest, window, absent, columns, rows, gaps, error)
+    is_active, active = error > tolerance, np.empty(LANES)
     taken[:] = 0
     for count in range(limit):
         if not is_active.any():
             break
-        for j in range(longest):
-            for lane in range(LANES):
-                gap = 1 - absent[window + j, lane] - sums[window + j, lane]
-                step[margin + j, lane] = gap if is_active[lane] else 0.0
+        active[:] = is_active
+        scale_by(gaps, window * LANES, active, 0, longest, step, margin * LANES)
         is_fresh = count % 2 == 0
         if is_fresh:
             group_rescale(kernel, longest, window, rows, columns, plan)
@@ -65,12 +72,12 @@ def group_newton(kernel, longest, window, absent, tolerance, limit, columns, tak
             group_forward(longest, window, factors, step)
         group_backward(longest, window, factors, inverse, step)
         is_lost = group_search(
-            kernel, longest, window, absent, step, is_active, error, columns, rows, sums,
-            next_columns, next_rows, next_sums, trial, share,
+            kernel, longest, window, absent, step, is_active, error, columns, rows, gaps,
+            next_columns, next_rows, next_gaps, trial, share,
         )  # fmt: skip
         columns, next_columns = next_columns, columns
         rows, next_rows = next_rows, rows
-        sums, next_sums = next_sums, sums
+        gaps, next_gaps = next_gaps, gaps
         for lane in range(LANES):
             error[lane] = trial[lane]
             taken[lane] += is_active[lane]
@@ -82,20 +89,14 @@ def group_newton(kernel, longest, window, absent, tolerance, limit, columns, tak
 
 @compiled
 @no_type_check
-def evaluate(kernel, longest, window, absent, columns, rows, sums, error):
-    """What column scalings lead to: rows scaled to sum to 1, column sums, and their error."""
+def evaluate(kernel, longest, window, absent, columns, rows, gaps, error):
+    """What column scalings lead to: rows scaled to sum to 1, what columns lack, and how much."""
     inner = slice(window, window + longest)
     group_row_sums(kernel, longest, window, columns, rows)
     group_invert(rows[inner], absent[inner])
-    group_column_sums(kernel, longest, window, rows, sums)
-    error[:] = 0
-    for place in range(window, window + longest):
-        for lane in range(LANES):
-            total = sums[place, lane] * columns[place, lane]
-            # Where a clip is absent the sum is 0, as it is of an empty column.
-            gap = abs(total + absent[place, lane] - 1)
-            sums[place, lane] = total
-            error[lane] = gap if gap > error[lane] else error[lane]
+    group_column_sums(kernel, longest, window, rows, gaps)
+    group_gaps(gaps, columns, absent, longest, window)
+    largest_size(gaps, window * LANES, longest, error)
 
 
 @compiled
@@ -131,14 +132,8 @@ def group_eliminate(plan, longest, window, weights, factors, inverse, step):
             factors, own - span * walk - LANES, walk, step, j * LANES, LANES, span,
             step, (j + span) * LANES,
         )  # fmt: skip
-        for lane in range(LANES):
-            pivot, value = pivots[lane], abs(step[span + j, lane])
-            is_alone = (pivot <= NOISE) & (value <= NOISE) | (pivot == 0)
-            inverse[j, lane] = 0.0 if is_alone else 1 / pivot
-        for d in range(span):
-            for lane in range(LANES):
-                place = (j + span) * line + d
-                factors[place, lane] = weights[place, lane] * inverse[j, lane]
+        invert_pivots(pivots, step, (j + span) * LANES, NOISE, inverse, j * LANES)
+        scale_by(weights, own, inverse, j * LANES, span, factors, own)
 
 
 @compiled
@@ -158,8 +153,7 @@ def group_backward(longest, window, factors, inverse, step):
     """The backward half."""
     line, span = weight_line(window), 2 * window
     for j in range(longest - 1, -1, -1):
-        for lane in range(LANES):
-            step[span + j, lane] *= inverse[j, lane]
+        scale_by(step, (j + span) * LANES, inverse, j * LANES, 1, step, (j + span) * LANES)
         far = ((j + span) * line + span - 1) * LANES
         add_sliding_dot(
             factors, far, -LANES, step, (j + 2 * span) * LANES, -LANES, span,
@@ -170,8 +164,8 @@ def group_backward(longest, window, factors, inverse, step):
 @compiled
 @no_type_check
 def group_search(
-    kernel, longest, window, absent, step, is_active, error, columns, rows, sums,
-    next_columns, next_rows, next_sums, trial, share,
+    kernel, longest, window, absent, step, is_active, error, columns, rows, gaps,
+    next_columns, next_rows, next_gaps, trial, share,
 ):  # fmt: skip
     """Halves every clip's step until it halves the error, or the dual falls enough.
 
@@ -182,11 +176,11 @@ def group_search(
     limit_steps(step, longest, window, is_active, share)
     for _ in range(HALVINGS):
         scale_columns(step, longest, window, share, columns, next_columns)
-        evaluate(kernel, longest, window, absent, next_columns, next_rows, next_sums, trial)
+        evaluate(kernel, longest, window, absent, next_columns, next_rows, next_gaps, trial)
         for lane in range(LANES):
             is_open[lane] = is_open[lane] and trial[lane] > 0.5 * error[lane]
         if is_open.any():
-            judge(step, longest, window, absent, sums, rows, next_rows, share, is_open)
+            judge(step, longest, window, gaps, rows, next_rows, share, is_open)
         for lane in range(LANES):
             is_rounding = is_open[lane] and trial[lane] >= error[lane] and error[lane] < 1e-9
             is_lost[lane] = is_lost[lane] or is_rounding
@@ -199,7 +193,7 @@ def group_search(
         for lane in range(LANES):
             share[lane] = 0.0 if is_lost[lane] else share[lane]
         scale_columns(step, longest, window, share, columns, next_columns)
-        evaluate(kernel, longest, window, absent, next_columns, next_rows, next_sums, trial)
+        evaluate(kernel, longest, window, absent, next_columns, next_rows, next_gaps, trial)
     return is_lost
 
 
@@ -207,11 +201,8 @@ def group_search(
 @no_type_check
 def limit_steps(step, longest, window, is_active, share):
     """The share of its step that each clip may take at most: 0 if it is done."""
-    size = np.zeros(LANES)
-    for j in range(2 * window, 2 * window + longest):
-        for lane in range(LANES):
-            value = abs(step[j, lane])
-            size[lane] = value if value > size[lane] else size[lane]
+    size = np.empty(LANES)
+    largest_size(step, 2 * window * LANES, longest, size)
     for lane in range(LANES):
         share[lane] = min(1.0, LONGEST / max(size[lane], 1e-300)) if is_active[lane] else 0.0
 
@@ -220,18 +211,17 @@ def limit_steps(step, longest, window, is_active, share):
 @no_type_check
 def scale_columns(step, longest, window, share, columns, scaled):
     """scaled_j = columns_j exp(share step_j)."""
-    for j in range(window, window + longest):
-        for lane in range(LANES):
-            scaled[j, lane] = step[window + j, lane] * share[lane]
-    exponential(scaled[window : window + longest].reshape(-1))
-    for j in range(window, window + longest):
-        for lane in range(LANES):
-            scaled[j, lane] *= columns[j, lane]
+    scale_by(step, 2 * window * LANES, share, 0, longest, scaled, window * LANES)
+    inner = slice(window, window + longest)
+    powers, given = scaled[inner].reshape(-1), columns[inner].reshape(-1)
+    exponential(powers)
+    for place in range(powers.size):
+        powers[place] *= given[place]
 
 
 @compiled
 @no_type_check
-def judge(step, longest, window, absent, sums, rows, next_rows, share, is_open):
+def judge(step, longest, window, gaps, rows, next_rows, share, is_open):
     """Closes the clips whose dual falls by enough of what its slope promises.
 
     The dual is the sum of the logarithms of the row sums, minus that of the steps. A row sum grows
@@ -242,7 +232,7 @@ def judge(step, longest, window, absent, sums, rows, next_rows, share, is_open):
         for lane in range(LANES):
             value = step[2 * window + i, lane] * share[lane]
             change[lane] -= value
-            slope[lane] += (sums[window + i, lane] + absent[window + i, lane] - 1) * value
+            slope[lane] -= gaps[window + i, lane] * value
             product[lane] *= rows[window + i, lane] / next_rows[window + i, lane]
         if i % 8 == 7 or i == longest - 1:
             for lane in range(LANES):

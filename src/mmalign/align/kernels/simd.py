@@ -399,3 +399,89 @@ def scale_vectors(typing_context, band, o, columns, j, rows, i, count, out):
         return context.get_dummy_value()
 
     return signature, generate
+
+
+@intrinsic
+@no_type_check
+def scale_by(typing_context, given, i, factor, j, count, out, o):
+    """out[o + 8 s + lane] = given[i + 8 s + lane] * factor[j + lane] for s < count."""
+    integers = (types.intp,) * 2
+    signature = types.void(given, types.intp, factor, *integers, out, types.intp)
+
+    def generate(context, builder, signature, arguments):
+        given_type, _, factor_type, _, _, out_type, _ = signature.args
+        given, i, factor, j, count, out, o = arguments
+        lanes, size = 8, 8
+        given = _data(context, builder, given_type, given)
+        factor = _data(context, builder, factor_type, factor)
+        out = _data(context, builder, out_type, out)
+        scale = builder.load(_vector_at(builder, factor, j, lanes), align=size)
+        with cgutils.for_range(builder, count) as loop:
+            shift = builder.mul(loop.index, ir.Constant(o.type, lanes))
+            vector = _vector_at(builder, given, builder.add(i, shift), lanes)
+            place = _vector_at(builder, out, builder.add(o, shift), lanes)
+            builder.store(builder.fmul(builder.load(vector, align=size), scale), place, align=size)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@intrinsic
+@no_type_check
+def largest_size(typing_context, values, i, count, out):
+    """out[lane] = the largest absolute value of values[i + 8 s + lane] for s < count."""
+    signature = types.void(values, types.intp, types.intp, out)
+
+    def generate(context, builder, signature, arguments):
+        values_type, _, _, out_type = signature.args
+        values, i, count, out = arguments
+        lanes, size = 8, 8
+        values = _data(context, builder, values_type, values)
+        zero = ir.Constant(ir.VectorType(values.type.pointee, lanes), [0.0] * lanes)
+        largest = cgutils.alloca_once_value(builder, zero)
+        with cgutils.for_range(builder, count) as loop:
+            shift = builder.mul(loop.index, ir.Constant(i.type, lanes))
+            at = _vector_at(builder, values, builder.add(i, shift), lanes)
+            vector = builder.load(at, align=size)
+            for value in (vector, builder.fneg(vector)):
+                top = builder.load(largest)
+                is_larger = builder.fcmp_ordered(">", value, top)
+                builder.store(builder.select(is_larger, value, top), largest)
+        place = _vector_at(
+            builder, _data(context, builder, out_type, out), ir.Constant(i.type, 0), lanes
+        )
+        builder.store(builder.load(largest), place, align=size)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+@intrinsic
+@no_type_check
+def invert_pivots(typing_context, pivots, values, v, noise, out, o):
+    """out[o + lane] = 1 / pivots[lane], or 0 where pivot and value are but noise."""
+    signature = types.void(pivots, values, types.intp, types.float64, out, types.intp)
+
+    def generate(context, builder, signature, arguments):
+        pivots_type, values_type, _, _, out_type, _ = signature.args
+        pivots, values, v, noise, out, o = arguments
+        lanes, size = 8, 8
+        nought = ir.Constant(o.type, 0)
+
+        def load(array_type, array, at):
+            data = _data(context, builder, array_type, array)
+            return builder.load(_vector_at(builder, data, at, lanes), align=size)
+
+        pivot, value = load(pivots_type, pivots, nought), load(values_type, values, v)
+        one, zero = (ir.Constant(pivot.type, [number] * lanes) for number in (1.0, 0.0))
+        noise = _everywhere(builder, noise, lanes)
+        is_alone = builder.fcmp_ordered("<=", pivot, noise)
+        for size_of in (value, builder.fneg(value)):
+            is_alone = builder.and_(is_alone, builder.fcmp_ordered("<=", size_of, noise))
+        is_alone = builder.or_(is_alone, builder.fcmp_ordered("==", pivot, zero))
+        inverse = builder.select(is_alone, zero, builder.fdiv(one, pivot))
+        place = _vector_at(builder, _data(context, builder, out_type, out), o, lanes)
+        builder.store(inverse, place, align=size)
+        return context.get_dummy_value()
+
+    return signature, generate

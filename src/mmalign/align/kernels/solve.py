@@ -18,6 +18,7 @@ from mmalign.align.kernels.cost import cosine_scores, line_of
 from mmalign.align.kernels.group import (
     ENTRIES,
     LANES,
+    clear_around,
     group_error,
     group_kernel,
     group_line,
@@ -189,7 +190,7 @@ def solve_group(
     absent, columns = vectors(places), vectors(places)
     if not group_kernel(source, target, lengths, members, window, epsilon, kernel, absent):
         return
-    plan[:] = 0
+    clear_around(plan, longest, group_line(window), 2 * window + 1, window, window)
     taken, error = np.zeros(LANES, np.int64), np.zeros(LANES)
     group_warm_up(kernel, longest, window, absent, WARM_UP, columns)
     group_newton(kernel, longest, window, absent, tolerance, GROUP_STEPS, columns, taken, plan)
