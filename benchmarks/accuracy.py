@@ -45,6 +45,8 @@ SYSTEMS = {
     "unimodal (LB)": {"method": "lb"},
     "LB, complete split only": {"method": "lb-complete"},
     "zero-fill": {"method": "zero-fill"},
+    "zero-fill + both": {"method": "zero-fill", "both_passes": True, "step_contrast_weight": 1.0},
+    "zero-fill + both passes, gate": {"method": "zero-fill", "both_passes": True, "gate": True},
     "mean-fill": {"method": "mean-fill"},
     "copy": {"method": "copy"},
     "uniform window": {"method": "uniform-window"},
@@ -79,6 +81,8 @@ RESAMPLED, OWN_LENGTHS = "utd-mhad, 32 steps", "utd-mhad, own lengths"
 MAIN_MOSI = (("text", "visual"), ("visual", "text"))
 BOUNDS = ("unimodal (LB)", "both modalities (UB)")
 SWITCHES = ("+ both passes", "+ step contrast")
+# What switches do without an imputer: beside "+ both" and the dynamic window, which have them on.
+CONTROLS = ("zero-fill + both", "zero-fill + both passes, gate")
 ABLATION = (*BOUNDS, "zero-fill", "uniform window", "MM-Align as printed", *SWITCHES, "+ both")
 COMPARISON = (*BOUNDS, "zero-fill", "MFM", "SMIL", "Modal-Trans", "MM-Align as printed", "+ both")
 
@@ -240,7 +244,7 @@ def urgency(cell: Cell) -> tuple[int, int]:
     """What runs first: the data that can be run soonest, switches and long runs last."""
     if cell.data == OWN_LENGTHS:
         return 5, cell.seed
-    if cell.system in SWITCHES and cell.data != "mosi":
+    if cell.system in (*SWITCHES, *CONTROLS) and cell.data != "mosi":
         return 4, cell.seed
     if cell.data == "mosi" and (cell.visible, cell.victim) in MAIN_MOSI and cell.system in ABLATION:
         return 0, cell.seed
@@ -255,7 +259,7 @@ def all_cells(rates: dict[tuple[str, str], float]) -> list[Cell]:
         for pair, survival, system in itertools.product(pairs, SURVIVALS, SYSTEMS):
             rate = rates.get((tuned_on, system))
             if rate is not None and is_in_tables(data, pair, survival, system):
-                seeds = SEEDS if system in ABLATION else SEEDS[:-1]
+                seeds = SEEDS if system in (*ABLATION, *CONTROLS) else SEEDS[:-1]
                 cells += [Cell(data, *pair, survival, system, seed, rate) for seed in seeds]
     return sorted(cells, key=urgency)
 
