@@ -10,7 +10,6 @@ from mmalign.training.config import Config
 from mmalign.training.loop import Record, Training
 from mmalign.training.methods import find_method, seen_by
 from mmalign.training.prediction import Predictor
-from mmalign.training.selection import State
 
 SETTINGS = ("A", "B")
 
@@ -22,7 +21,6 @@ class Selected:
     epoch: int
     valid: dict[str, float]
     test: dict[str, float]
-    state: State
 
 
 @dataclass(frozen=True)
@@ -77,11 +75,10 @@ def train_both_settings(
     selected = {}
     for setting in reversed(SETTINGS):
         predictor = training.select(setting)
-        chosen = state.selections[setting]
         selected[setting] = Selected(
-            epoch=chosen.best_epoch,
-            valid=state.history[chosen.best_epoch - 1]["valid"][setting],
+            epoch=state.selections[setting].best_epoch,
+            # Scored again: the epoch's record knows nothing of the gate, which is chosen last.
+            valid=predictor.evaluate(validations[setting]),
             test=predictor.evaluate(seen[setting]["test"]),
-            state=chosen.best_state,
         )
     return BothSettings(training.predictor, selected, state.history, state.seconds)
