@@ -5,41 +5,18 @@ import torch
 from torch import nn
 
 from mmalign.checks import ImputerError, check_imputer
-from mmalign.imputers import (
-    MFM,
-    SMIL,
-    AlignmentDynamicsLearner,
-    Copy,
-    DynamicWindow,
-    Imputer,
-    MeanFill,
-    ModalTrans,
-    RandomPlan,
-    UniformWindow,
-    ZeroFill,
-)
+from mmalign.imputers import Copy, Imputer
+from mmalign.training.config import Config
+from mmalign.training.methods import METHODS
 
-DIM, WINDOW = 6, 3
-BUILT_IN = {
-    "mmalign": lambda: AlignmentDynamicsLearner(DIM, window=WINDOW, epsilon=0.1),
-    "zero-fill": ZeroFill,
-    "mean-fill": lambda: MeanFill(DIM),
-    "copy": Copy,
-    "uniform-window": lambda: UniformWindow(WINDOW),
-    "random-plan": lambda: RandomPlan(WINDOW),
-    "dynamic-window": lambda: DynamicWindow(DIM, WINDOW),
-    "mfm": lambda: MFM(DIM),
-    "smil": lambda: SMIL(DIM, clusters=4, passes=3),
-    "modal-trans": lambda: ModalTrans(DIM, 2),
-    "modal-trans-uncached": lambda: ModalTrans(DIM, 2, "uncached"),
-    "modal-trans-parallel": lambda: ModalTrans(DIM, 2, "parallel"),
-}
+DIM = 6
+CONFIG = Config(dim=DIM, heads=2, window=3)
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", METHODS)
 def test_built_in_imputers_keep_the_contract(name):
     torch.manual_seed(0)
-    check_imputer(BUILT_IN[name](), dim=DIM)
+    check_imputer(METHODS[name].make_imputer(CONFIG), dim=DIM)
 
 
 class Good(Imputer):
@@ -126,6 +103,81 @@ class Spoils(Good):
         return imputed
 
 
+class SpoilsWhileFitting(Good):
+    def fit_loss(self, visible, victim):
+        loss = super().fit_loss(visible, victim)
+        victim.steps.zero_()
+        return loss
+
+
+class ForgetsItsMean(Good):
+    """A statistic in a plain attribute is not saved."""
+
+    mean = 0.0
+
+    def prepare(self, victim_steps):
+        self.mean = float(victim_steps().mean())
+
+    def impute(self, visible, victim_lengths):
+        return super().impute(visible, victim_lengths) * (1 + self.mean)
+
+
+class RemembersTheVictim(Good):
+    """What it was fitted to comes back when it should impute."""
+
+    seen = None
+
+    def fit_loss(self, visible, victim):
+        self.seen = victim.steps
+        return super().fit_loss(visible, victim)
+
+    def impute(self, visible, victim_lengths):
+        return super().impute(visible, victim_lengths) if self.seen is None else self.seen
+
+
+class OnlyDouble(Good):
+    def impute(self, visible, victim_lengths):
+        return super().impute(visible, victim_lengths) * torch.ones(1, dtype=torch.float64)
+
+
+class DividesByLength(Good):
+    """Zero vectors, such as silence, have no direction."""
+
+    def impute(self, visible, victim_lengths):
+        given = visible.steps / visible.steps.norm(dim=-1, keepdim=True)
+        return super().impute(type(visible)(visible.head, given, visible.lengths), victim_lengths)
+
+
+class ShortTable(Good):
+    def __init__(self) -> None:
+        super().__init__()
+        self.positions = nn.Parameter(torch.randn(12, DIM))
+
+    def impute(self, visible, victim_lengths):
+        imputed = super().impute(visible, victim_lengths)
+        return imputed * self.positions[: imputed.shape[1]]
+
+
+class Unreached(Good):
+    def impute(self, visible, victim_lengths):
+        return super().impute(visible, victim_lengths).detach()
+
+
+class DirtyInTraining(Good):
+    def impute(self, visible, victim_lengths):
+        return super().impute(visible, victim_lengths) + float(self.training)
+
+
+class NeedsTwo(Good):
+    def fit_loss(self, visible, victim):
+        return super().fit_loss(visible, victim) / (len(victim.lengths) - 1)
+
+
+class Reseeds(Good):
+    def prepare(self, victim_steps):
+        torch.manual_seed(0)
+
+
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
@@ -138,11 +190,25 @@ class Spoils(Good):
         (NoDraws, "one of draws at least"),
         (LuckyDraws, "draws depend on the state"),
         (DirtyDraws, "zeros after each clip's length"),
-        (LuckyPreparation, "prepare depends on the state"),
-        (Spoils, "changes its inputs"),
+        (LuckyPreparation, "prepare (depends on|changes) the state"),
+        (Spoils, "impute changes its inputs"),
+        (SpoilsWhileFitting, "fit_loss changes its inputs"),
+        (ForgetsItsMean, "saving and loading"),
+        (RemembersTheVictim, "leaves something behind"),
+        (OnlyDouble, "expected torch.float32"),
+        (DividesByLength, "finite numbers"),
+        (Unreached, "reaches none of the task_parameters"),
+        (DirtyInTraining, "zeros after each clip's length"),
+        (NeedsTwo, "alone must be one finite number"),
+        (Reseeds, "prepare changes the state"),
     ],
 )
 def test_a_broken_contract_is_named(bad, message):
     torch.manual_seed(0)
     with pytest.raises(ImputerError, match=message):
         check_imputer(bad(), dim=DIM)
+
+
+def test_a_table_of_positions_that_is_too_short_is_noticed():
+    with pytest.raises(RuntimeError, match="must match"):
+        check_imputer(ShortTable(), dim=DIM)

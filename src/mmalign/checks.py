@@ -1,7 +1,7 @@
 """Checks that every imputer must pass; run them on your own.
 
 from mmalign.checks import check_imputer
-check_imputer(MyImputer(dim=8), dim=8)
+check_imputer(MyImputer(dim=32))
 """
 
 import copy
@@ -15,8 +15,9 @@ from mmalign.errors import MMAlignError
 from mmalign.imputers.contract import Imputer
 from mmalign.model.hidden import Hidden, is_valid
 
-LENGTHS = (7, 1, 4)
-VICTIM_LENGTHS = (5, 2, 9)
+LENGTHS = (41, 1, 4)
+VICTIM_LENGTHS = (39, 2, 9)
+DIM = 32
 TOLERANCE = 1e-9
 
 
@@ -24,8 +25,8 @@ class ImputerError(MMAlignError):
     """An imputer breaks its contract."""
 
 
-def check_imputer(imputer: Imputer, *, dim: int, has_unequal_lengths: bool = True) -> None:
-    """Check shapes, masks, invariances, gradients, determinism and saving of an imputer.
+def check_imputer(imputer: Imputer, *, dim: int = DIM, has_unequal_lengths: bool = True) -> None:
+    """Check shapes, masks, invariances, gradients, determinism, leaks and saving of an imputer.
 
     What holds for `impute` must hold for each of its `draws`. The imputer is prepared first.
 
@@ -37,21 +38,40 @@ def check_imputer(imputer: Imputer, *, dim: int, has_unequal_lengths: bool = Tru
     Raises:
         ImputerError: At the first broken promise, with what was expected.
     """
-    for check in CHECKS:
-        for victim_lengths in (LENGTHS, VICTIM_LENGTHS) if has_unequal_lengths else (LENGTHS,):
-            subject = copy.deepcopy(imputer).double().eval()
-            victim = _hidden(victim_lengths, dim, seed=2)
-            subject.prepare(partial(_steps, victim))
-            check(subject, _hidden(LENGTHS, dim, seed=1), victim)
+    for victim_lengths in (LENGTHS, VICTIM_LENGTHS) if has_unequal_lengths else (LENGTHS,):
+        for check in CHECKS:
+            visible, victim = _hidden(LENGTHS, dim, seed=1), _hidden(victim_lengths, dim, seed=2)
+            check(_prepared(imputer, victim), visible, victim)
+        single, single_victim = _in_float32(visible), _in_float32(victim)
+        _check_shape(_prepared(imputer, single_victim).train(), single, single_victim)
+        _check_saving(_fresh(imputer, victim), _prepared(imputer, victim), visible, victim)
+
+
+def _fresh(imputer: Imputer, victim: Hidden) -> Imputer:
+    """A copy as it comes, in the dtype of the victim's steps."""
+    return copy.deepcopy(imputer).to(victim.steps.dtype).eval()
+
+
+def _prepared(imputer: Imputer, victim: Hidden) -> Imputer:
+    """A copy that has seen the victim's steps, as at the start of an epoch."""
+    subject = _fresh(imputer, victim)
+    subject.prepare(partial(_steps, victim))
+    return subject
 
 
 def _hidden(lengths: tuple[int, ...], dim: int, *, seed: int) -> Hidden:
+    """Random sequences; the third step of the first clip is a zero vector, as silence is."""
     random = torch.Generator().manual_seed(seed)
     counts = torch.tensor(lengths)
     steps = torch.randn(len(lengths), max(lengths), dim, generator=random, dtype=torch.float64)
+    steps[0, 2] = 0
     inside = is_valid(counts, max(lengths))
     head = torch.randn(len(lengths), dim, generator=random, dtype=torch.float64)
     return Hidden(head, steps * inside[..., None], counts)
+
+
+def _in_float32(hidden: Hidden) -> Hidden:
+    return Hidden(hidden.head.float(), hidden.steps.float(), hidden.lengths)
 
 
 def _steps(hidden: Hidden) -> Tensor:
@@ -67,6 +87,10 @@ def _check_shape(imputer: Imputer, visible: Hidden, victim: Hidden) -> None:
     expected = (*victim.steps.shape[:2], visible.steps.shape[2])
     for imputed in _impute(imputer, visible, victim.lengths):
         _demand(tuple(imputed.shape) == expected, f"expected shape {expected}, got {imputed.shape}")
+        _demand(
+            imputed.dtype == visible.steps.dtype,
+            f"expected {visible.steps.dtype} as the visible steps have, got {imputed.dtype}",
+        )
         _demand(bool(torch.isfinite(imputed).all()), "expected finite numbers only")
         outside = ~is_valid(victim.lengths, imputed.shape[1])
         _demand(bool((imputed[outside] == 0).all()), "expected zeros after each clip's length")
@@ -94,21 +118,41 @@ def _check_padding(imputer: Imputer, visible: Hidden, victim: Hidden) -> None:
     )
 
 
+def _check_fitting(imputer: Imputer, visible: Hidden, victim: Hidden) -> None:
+    imputer.train()
+    kept = copy.deepcopy((visible, victim))
+    loss = imputer.fit_loss(visible.detach(), victim.detach())
+    _demand(_are_untouched(kept, (visible, victim)), "fit_loss changes its inputs")
+    if loss is None:
+        return
+    _demand(loss.ndim == 0 and bool(torch.isfinite(loss)), "fit_loss must be one finite number")
+    loss.backward()  # type: ignore[no-untyped-call]
+    trained = [p for p in imputer.parameters() if p.grad is not None and bool(p.grad.any())]
+    _demand(bool(trained), "fit_loss reaches none of the parameters")
+    for row in range(len(visible.lengths)):
+        alone = imputer.fit_loss(_row(visible, row), _row(victim, row))
+        is_finite = alone is not None and bool(torch.isfinite(alone))
+        _demand(is_finite, f"fit_loss of clip {row} alone must be one finite number")
+
+
+def _check_leaks(imputer: Imputer, visible: Hidden, victim: Hidden) -> None:
+    before = _impute(imputer, visible, victim.lengths)
+    imputer.fit_loss(visible.detach(), victim.detach())
+    _demand(
+        _are_equal(before, _impute(imputer, visible, victim.lengths)),
+        "fit_loss leaves something behind that changes the imputation",
+    )
+
+
 def _check_gradients(imputer: Imputer, visible: Hidden, victim: Hidden) -> None:
     imputer.train()
-    loss = imputer.fit_loss(visible.detach(), victim.detach())
-    if loss is not None:
-        _demand(loss.ndim == 0 and bool(torch.isfinite(loss)), "fit_loss must be one finite number")
-        loss.backward()  # type: ignore[no-untyped-call]
-        trained = [p for p in imputer.parameters() if p.grad is not None and bool(p.grad.any())]
-        _demand(bool(trained), "fit_loss reaches none of the parameters")
-    imputer.zero_grad(set_to_none=True)
     imputed = imputer.impute(visible, victim.lengths)
     promised = {id(parameter) for parameter in imputer.task_parameters()}
     if imputed.requires_grad:
         imputed.square().sum().backward()  # type: ignore[no-untyped-call]
-    reached = {id(p) for p in imputer.parameters() if p.grad is not None and bool(p.grad.any())}
+    reached = {id(p) for p in imputer.parameters() if p.grad is not None}
     _demand(reached <= promised, "impute trains parameters that task_parameters does not name")
+    # Not all of them: some may learn from another part of the task, as SMIL's regularisation does.
     _demand(not promised or bool(reached), "impute reaches none of the task_parameters")
 
 
@@ -124,30 +168,30 @@ def _check_preparation(imputer: Imputer, visible: Hidden, victim: Hidden) -> Non
     states = []
     for seed in (1, 2):
         torch.manual_seed(seed)
-        prepared = copy.deepcopy(imputer)
-        prepared.prepare(partial(_steps, victim))
-        states.append(list(prepared.state_dict().values()))
+        chance = torch.get_rng_state()
+        states.append(list(_prepared(imputer, victim).state_dict().values()))
+        is_same = torch.equal(chance, torch.get_rng_state())
+        _demand(is_same, "prepare changes the state of torch's random numbers")
     _demand(_are_equal(*states), "prepare depends on the state of torch's random numbers")
 
 
-def _check_saving(imputer: Imputer, visible: Hidden, victim: Hidden) -> None:
+def _check_saving(fresh: Imputer, imputer: Imputer, visible: Hidden, victim: Hidden) -> None:
+    """What a fresh imputer imputes with the state of another, as after loading a model."""
     before = _impute(imputer, visible, victim.lengths)
-    saved = {name: tensor.clone() for name, tensor in imputer.state_dict().items()}
     with torch.no_grad():
-        for tensor in (*imputer.parameters(), *imputer.buffers()):
+        for tensor in (*fresh.parameters(), *fresh.buffers()):
             tensor.zero_()
-    imputer.load_state_dict(saved)
+    fresh.load_state_dict(imputer.state_dict())
     _demand(
-        _are_equal(before, _impute(imputer, visible, victim.lengths)),
-        "saving and loading its state changes the imputation",
+        _are_equal(before, _impute(fresh, visible, victim.lengths)),
+        "saving and loading its state changes the imputation: keep statistics in buffers",
     )
 
 
 def _check_inputs_untouched(imputer: Imputer, visible: Hidden, victim: Hidden) -> None:
-    steps, head = visible.steps.clone(), visible.head.clone()
+    kept = copy.deepcopy(visible)
     _impute(imputer, visible, victim.lengths)
-    is_same = torch.equal(steps, visible.steps) and torch.equal(head, visible.head)
-    _demand(is_same, "impute changes its inputs")
+    _demand(_are_untouched((kept,), (visible,)), "impute changes its inputs")
 
 
 def _impute(imputer: Imputer, visible: Hidden, victim_lengths: Tensor) -> list[Tensor]:
@@ -173,6 +217,13 @@ def _are_close(first: list[Tensor], second: list[Tensor]) -> bool:
     )
 
 
+def _are_untouched(kept: tuple[Hidden, ...], given: tuple[Hidden, ...]) -> bool:
+    return all(
+        torch.equal(a.head, b.head) and torch.equal(a.steps, b.steps)
+        for a, b in zip(kept, given, strict=True)
+    )
+
+
 def _are_equal(first: list[Tensor], second: list[Tensor]) -> bool:
     return len(first) == len(second) and all(map(torch.equal, first, second))
 
@@ -181,9 +232,10 @@ CHECKS: tuple[Callable[[Imputer, Hidden, Hidden], None], ...] = (
     _check_shape,
     _check_batch_mates,
     _check_padding,
+    _check_fitting,
+    _check_leaks,
     _check_gradients,
     _check_determinism,
     _check_preparation,
-    _check_saving,
     _check_inputs_untouched,
 )
