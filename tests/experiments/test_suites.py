@@ -93,3 +93,9 @@ def test_the_longest_jobs_are_started_first():
     assert costs == sorted(costs, reverse=True)
     assert ordered.keys() == jobs.keys()
     assert longest_first(dict(reversed(jobs.items()))).keys() == jobs.keys()
+
+
+def test_a_method_without_a_row_of_its_own_goes_by_its_name():
+    entries = list_entries(DATA, tiny_scope(methods=["modal-trans-uncached"]), ["main"])
+    assert {entry.system for entry in entries} == {"modal-trans-uncached"}
+    assert {entry.job.config.method for entry in entries} == {"modal-trans-uncached"}

@@ -2,7 +2,10 @@
 
 
 def methods() -> None:
-    """List the methods: what they do, where they come from, how many parameters they add."""
+    """List the methods: where they come from, parameters they add, cost, and what they do.
+
+    Cost is what a training epoch takes beside one of zero-fill.
+    """
     import torch
     from rich.console import Console
     from rich.table import Table
@@ -12,10 +15,12 @@ def methods() -> None:
     from mmalign.training.methods import METHODS
 
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("method", "source", "parameters", "what it does"):
-        table.add_column(heading, justify="right" if heading == "parameters" else "left")
+    for heading in ("method", "source", "parameters", "cost", "what it does"):
+        is_number = heading in ("parameters", "cost")
+        table.add_column(heading, justify="right" if is_number else "left")
     for name, method in METHODS.items():
         torch.manual_seed(0)
         imputer = method.make_imputer(Config())
-        table.add_row(name, method.source, f"{count_parameters(imputer):,}", method.summary)
+        parameters, cost = f"{count_parameters(imputer):,}", f"{method.cost:.1f}x"
+        table.add_row(name, method.source, parameters, cost, method.summary)
     Console().print(table)

@@ -3,16 +3,7 @@
 from collections.abc import Mapping
 
 from mmalign.experiments.job import Job
-
-EXTRA: Mapping[str, float] = {
-    "mfm": 2.0,
-    "modal-trans-parallel": 1.5,
-    "mmalign": 1.0,
-    "dynamic-window": 0.5,
-    "uniform-window": 0.3,
-    "random-plan": 0.3,
-}
-"""What imputation adds to an epoch; one of zero-fill takes 1 where no clip is complete."""
+from mmalign.training.methods import find_method
 
 
 def relative_cost(job: Job) -> float:
@@ -20,7 +11,7 @@ def relative_cost(job: Job) -> float:
     config = job.config
     if job.kind == "speed":
         return 1.0
-    epoch = 1 + job.survival + EXTRA.get(config.method, 0.0) + 0.5 * config.both_passes
+    epoch = find_method(config.method).cost * (1 + job.survival) + 0.5 * config.both_passes
     return (config.warm_up + config.epochs) * (epoch + config.window / 64)
 
 

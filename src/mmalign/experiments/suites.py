@@ -12,7 +12,7 @@ from mmalign.errors import ConfigError, DataError
 from mmalign.experiments.job import Entry, Job, Kind
 from mmalign.experiments.plan_study import choose_clip
 from mmalign.training.config import IMPROVED
-from mmalign.training.methods import configure, find_method
+from mmalign.training.methods import METHODS, configure, find_method
 
 Settings = Mapping[str, Any]
 
@@ -23,6 +23,7 @@ SYSTEMS: Mapping[str, tuple[str, Settings]] = {
     "lb": (LOWER, {"method": "lb"}),
     "lb-complete": ("LB, complete split only", {"method": "lb-complete"}),
     "zero-fill": (FLOOR, {"method": "zero-fill"}),
+    "zero-fill-improved": ("zero-fill, improved", {"method": "zero-fill", **IMPROVED}),
     "mean-fill": ("mean-fill", {"method": "mean-fill"}),
     "copy": ("copy", {"method": "copy"}),
     "uniform-window": ("uniform window", {"method": "uniform-window"}),
@@ -35,7 +36,18 @@ SYSTEMS: Mapping[str, tuple[str, Settings]] = {
     "dynamic-window": ("dynamic window", {"method": "dynamic-window"}),
     "ub": (UPPER, {"method": "ub"}),
 }
-"""Rows of the main table: what `--methods` calls them, their titles and settings."""
+"""Rows of the main table: what `--methods` calls them, their titles and settings.
+
+Beside MM-Align with its additions stands what they do without any imputer.
+"""
+
+
+def find_system(name: str) -> tuple[str, Settings]:
+    """Title and settings of a row; any other method goes by its own name."""
+    if name in SYSTEMS:
+        return SYSTEMS[name]
+    return name, {"method": name}
+
 
 ABLATIONS: Mapping[str, Settings] = {
     "MM-Align": {},
@@ -59,7 +71,7 @@ class Scope:
         pairs: Ordered pairs of visible and victim.
         survivals: Shares of training clips that keep the victim.
         seeds: One run each; differences are paired over them.
-        methods: Names of `SYSTEMS` for the main table.
+        methods: Names of `SYSTEMS`, or of other methods, for the main table.
         settings: What is set for every run; a system's own settings win.
     """
 
@@ -70,9 +82,8 @@ class Scope:
     settings: Settings = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        problems = [
-            _unknown("method", name, SYSTEMS) for name in self.methods if name not in SYSTEMS
-        ]
+        known = {**SYSTEMS, **METHODS}
+        problems = [_unknown("method", name, known) for name in self.methods if name not in known]
         problems += [
             f"a survival rate lies in (0, 1], got {s}" for s in self.survivals if not 0 < s <= 1
         ]
@@ -94,7 +105,7 @@ Suite = Callable[[Dataset, Scope], Iterator[Entry]]
 
 def main(_: Dataset, scope: Scope) -> Iterator[Entry]:
     """Methods x pairs x survival rates x seeds; settings A and B come from one run."""
-    systems = [SYSTEMS[name] for name in scope.methods]
+    systems = [find_system(name) for name in scope.methods]
     for pair, survival, seed in itertools.product(scope.pairs, scope.survivals, scope.seeds):
         for title, settings in systems:
             yield _entry("main", title, scope, pair, survival, {**settings, "seed": seed})

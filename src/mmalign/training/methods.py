@@ -56,6 +56,7 @@ class Method:
         summary: One line for people.
         source: Where it comes from.
         make_imputer: Builds the imputer.
+        cost: What a training epoch takes beside one of zero-fill (benchmarks/bench_training.py).
         see: What the method sees of a masked split.
         is_masked: Whether the protocol takes the victim away at all.
         only_complete: Whether training leaves out clips without their victim.
@@ -67,6 +68,7 @@ class Method:
     summary: str
     source: str
     make_imputer: Callable[[Config], Imputer]
+    cost: float = 1.0
     see: See = see_as_masked
     is_masked: bool = True
     only_complete: bool = False
@@ -80,43 +82,50 @@ class Method:
         return self.only_complete or (self.is_masked and self.see is not see_visible_twice)
 
 
-METHODS: Mapping[str, Method] = {
+METHODS: dict[str, Method] = {
     "mmalign": Method(
         "imitates the optimal transport plan between the modalities",
         PAPER,
         lambda c: AlignmentDynamicsLearner(c.dim, window=c.window, epsilon=c.epsilon),
+        cost=1.5,
         is_aligned=True,
     ),
     "mfm": Method(
         "rebuilds the victim from factors that surrogates read off the visible sequence",
         "Tsai et al., ICLR 2019",
         lambda c: MFM(c.dim),
+        cost=2.5,
     ),
     "smil": Method(
         "mixes centres of the victim's steps with weights from a Gaussian; meta-learned",
         "Ma et al., AAAI 2021",
         lambda c: SMIL(c.dim),
+        cost=2.6,
         missing_loss=meta_loss,
     ),
     "modal-trans": Method(
         "translates the visible sequence step by step; cyclic, both directions",
         "TransModality, CTFN",
         lambda c: ModalTrans(c.dim, c.heads),
+        cost=3.2,
     ),
     "modal-trans-uncached": Method(
         "the same without a cache of keys and values, to compare speed",
         "TransModality, CTFN",
         lambda c: ModalTrans(c.dim, c.heads, "uncached"),
+        cost=4.3,
     ),
     "modal-trans-parallel": Method(
         "the same, all steps at once",
         "TransModality, CTFN",
         lambda c: ModalTrans(c.dim, c.heads, "parallel"),
+        cost=2.2,
     ),
     "dynamic-window": Method(
         "each step chooses what to take from its neighbours; trained by task and distance",
         "mmalign",
         lambda c: DynamicWindow(c.dim, c.window),
+        cost=1.5,
         defaults={"both_passes": True, "gate": True},
     ),
     "zero-fill": Method("zeros stand in for the victim's steps", "floor", lambda _: ZeroFill()),
@@ -125,19 +134,26 @@ METHODS: Mapping[str, Method] = {
     ),
     "copy": Method("the visible hidden sequence itself", "floor", lambda _: Copy()),
     "uniform-window": Method(
-        "the mean of the visible steps in the window", "floor", lambda c: UniformWindow(c.window)
+        "the mean of the visible steps in the window",
+        "floor",
+        lambda c: UniformWindow(c.window),
+        cost=1.1,
     ),
-    "random-plan": Method("a plan drawn once at random", "floor", lambda c: RandomPlan(c.window)),
+    "random-plan": Method(
+        "a plan drawn once at random", "floor", lambda c: RandomPlan(c.window), cost=1.1
+    ),
     "lb": Method(
         "the same network, visible modality on both sides, all training clips",
         "lower bound",
         lambda _: ZeroFill(),
+        cost=1.3,
         see=see_visible_twice,
     ),
     "lb-complete": Method(
         "the same, trained on the clips that have their victim only",
         "lower bound",
         lambda _: ZeroFill(),
+        cost=0.7,
         see=see_visible_twice,
         only_complete=True,
     ),
@@ -145,6 +161,7 @@ METHODS: Mapping[str, Method] = {
         "the same network with both modalities always there",
         "upper bound",
         lambda _: ZeroFill(),
+        cost=1.2,
         is_masked=False,
     ),
 }
