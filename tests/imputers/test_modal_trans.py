@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from mmalign.imputers.modal_trans import ModalTrans
+from mmalign.model.hidden import step_error
 from tests.imputers.test_mmalign import DIM, hidden
 
 
@@ -53,3 +54,38 @@ def test_the_cycle_error_falls(decoding):
         imputer.fit_loss(visible, victim).backward()
         optimizer.step()
     assert cycle() < 0.5 * before
+
+
+@pytest.mark.parametrize("decoding", ["cached", "parallel"])
+def test_both_translations_and_both_cycles_are_in_the_loss(decoding):
+    imputer = make(decoding)
+    visible, victim = hidden([6, 4], seed=1), hidden([6, 4], seed=2)
+    there = imputer._translated(imputer.forth, visible, victim)
+    back = imputer._translated(imputer.back, victim, visible)
+    source = type(visible)(visible.head, back, visible.lengths)
+    parts = [
+        step_error(there, victim),
+        step_error(back, visible),
+        imputer.cycle_error(visible, victim, there),
+        step_error(imputer._translated(imputer.forth, source, victim), victim),
+    ]
+    torch.testing.assert_close(imputer.fit_loss(visible, victim), sum(parts))
+
+
+def test_cycles_alone_teach_to_come_back():
+    """Nothing but the way there and back is trained here."""
+    imputer = make("parallel")
+    visible, victim = hidden([6, 4], seed=1), hidden([6, 4], seed=2)
+
+    def cycle() -> torch.Tensor:
+        there = imputer._translated(imputer.forth, visible, victim)
+        return imputer.cycle_error(visible, victim, there)
+
+    before = cycle().item()
+    optimizer = torch.optim.Adam(imputer.parameters(), lr=0.02)
+    for _ in range(40):
+        optimizer.zero_grad()
+        cycle().backward()
+        optimizer.step()
+    assert cycle().item() < 0.5 * before
+    assert imputer.forth.start.grad is not None  # the way back teaches the way there
