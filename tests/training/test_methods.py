@@ -8,7 +8,7 @@ from mmalign.model.backbone import count_parameters
 from mmalign.training.config import Config
 from mmalign.training.methods import METHODS, build_model, configure, find_method, seen_by
 from mmalign.training.settings import train_both_settings
-from tests.training.small import PAIR, small_config, small_dataset, small_protocol
+from tests.training.small import PAIR, poisoned, small_config, small_dataset, small_protocol
 
 
 def seen(method: str, **changes):
@@ -39,24 +39,44 @@ def test_the_rest_sees_what_the_masks_left():
 
 
 def test_encoders_fusion_and_head_have_the_same_size_whatever_the_method():
-    sizes = set()
+    """But for the bounds that read the visible modality twice: theirs is its encoder twice."""
+    sizes = {}
     for name in METHODS:
+        twice = name in ("lb", "lb-complete")
         model = build_model(
-            Config(method=name), small_dataset().task, visible_features=6, victim_features=6
+            Config(method=name),
+            small_dataset().task,
+            visible_features=6,
+            victim_features=6 if twice else 40,
         )
         parts = dict(model.backbone.named_children())
         assert parts.keys() == {"encode_visible", "encode_victim", "fuse", "head"}
-        sizes.add(tuple(count_parameters(part) for part in parts.values()))
-    assert len(sizes) == 1
+        size = {part: count_parameters(module) for part, module in parts.items()}
+        if twice:
+            assert size["encode_victim"] == size["encode_visible"]
+            size["encode_victim"] = sizes["zero-fill"]["encode_victim"]
+        sizes[name] = size
+    assert all(size == sizes["zero-fill"] for size in sizes.values())
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_every_method_trains_and_predicts(name):
+def test_every_method_trains_and_nothing_sees_the_victim_of_a_missing_clip(name):
+    """Victim features of missing clips become NaN: not a bit of weights and scores changes."""
     torch.set_num_threads(1)
     config = small_config(**(dict(METHODS[name].defaults) | {"method": name, "epochs": 1}))
-    done = train_both_settings(small_dataset(), config, **PAIR, survival=0.5)
-    for chosen in done.selected.values():
+    dataset = unseen = small_dataset()
+    if METHODS[name].is_masked:
+        missing = small_protocol(setting="B", seed=config.seed).masks(dataset).missing
+        for split, ids in missing.items():
+            unseen = poisoned(unseen, split, set(ids), "victim", float("nan"))
+    first, second = (
+        train_both_settings(data, config, **PAIR, survival=0.5) for data in (dataset, unseen)
+    )
+    for setting, chosen in first.selected.items():
         assert np.isfinite(chosen.test["loss"])
+        assert chosen.test == second.selected[setting].test
+    states = (done.predictor.model.state_dict().values() for done in (first, second))
+    assert all(map(torch.equal, *states))
 
 
 def test_defaults_of_a_method_give_way_to_the_user():
