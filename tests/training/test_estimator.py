@@ -8,7 +8,7 @@ import torch
 from sklearn.base import clone
 
 import mmalign
-from mmalign.data import Classification, Clip, Protocol
+from mmalign.data import Classification, Clip, Protocol, Regression
 from mmalign.errors import ConfigError, DataError, MMAlignError
 from mmalign.training import prediction
 from mmalign.training.estimator import _set_aside
@@ -135,7 +135,7 @@ def test_classes_are_compared_by_name(model, data):
     turned = replace(test, labels=3 - test.labels, task=Classification(classes[::-1]))
     assert model.score(turned) == model.score(test)
     other = replace(test, task=Classification(("p", "q", "r", "s")))
-    with pytest.raises(DataError, match="no labels of the model's task"):
+    with pytest.raises(DataError, match=r"label '[pqrs]' is none of low, low, flagged"):
         model.score(other)
     assert len(model.predict(other)) == len(test)
 
@@ -179,3 +179,68 @@ def test_mistakes_are_named(data):
         mmalign.MMAlign("face", "victim").fit(data["train"], data["valid"])
     with pytest.raises(ConfigError, match="device"):
         mmalign.MMAlign("visible", "victim", device="abacus", epochs=1).fit(data["train"])
+
+
+def test_validation_labels_are_compared_by_name(data):
+    """The order in which a split names its classes must not choose another epoch."""
+    valid = data["valid"]
+    turned = replace(valid, labels=3 - valid.labels, task=Classification(valid.task.classes[::-1]))
+    records = []
+    for split in (valid, turned):
+        model = mmalign.MMAlign("visible", "victim", **{**SETTINGS, "epochs": 1})
+        records.append([record["valid"] for record in model.fit(data["train"], split).history])
+    assert records[0] == records[1]
+
+
+def test_validation_clips_of_another_task_are_refused(data):
+    valid = data["valid"]
+    strange = Classification((*valid.task.classes[1:], "strange"))
+    numbers = replace(valid, labels=valid.labels.astype(np.float32), task=Regression())
+    for split, message in (
+        (replace(valid, task=strange), "split valid, clip .*: label 'strange' is none of low, "),
+        (numbers, "split valid: the labels are numbers, those of the model are classes"),
+        (replace(valid, labels=None), "split valid: there are no labels"),
+    ):
+        with pytest.raises(DataError, match=message):
+            mmalign.MMAlign("visible", "victim", **SETTINGS).fit(data["train"], split)
+
+
+def test_data_that_lacks_a_class_is_scored(model, data):
+    test = data["test"]
+    some = test.select(np.flatnonzero(test.labels > 0))
+    fewer = replace(some, labels=some.labels - 1, task=Classification(test.task.classes[1:]))
+    assert model.score(fewer) == model.score(some)
+
+
+def test_clips_are_taken_in_any_form(model, data):
+    clips = list(data["test"])
+    whole = model.predict(data["test"])
+    np.testing.assert_array_equal(model.predict(clips), whole)
+    np.testing.assert_array_equal(model.predict(clip for clip in clips), whole)
+    assert model.predict(clips[0]).tolist() == whole[:1].tolist()
+    assert model.score(clips) == model.score(data["test"])
+
+
+def test_a_list_of_clips_with_named_labels_is_learned_from(data):
+    names = data["train"].task.classes
+    clips = [replace(clip, label=names[clip.label]) for clip in data["train"]]
+    settings = {**SETTINGS, "epochs": 1, "warm_up": 0}
+    model = mmalign.MMAlign("visible", "victim", **settings).fit(clips)
+    assert model.fitted.task.classes == tuple(sorted(names))
+
+
+def test_features_and_labels_apart_are_refused_with_the_way_out(data):
+    model = mmalign.MMAlign("visible", "victim", **SETTINGS)
+    with pytest.raises(DataError, match=r"expected clips, got ndarray.*fit\(clips\)"):
+        model.fit(np.zeros((4, 5, 6)), np.zeros(4))
+    with pytest.raises(DataError, match="split valid: expected clips, got int64"):
+        model.fit(data["train"], data["train"].labels)
+
+
+@pytest.mark.parametrize("label", ["strange", -1, 99, None])
+def test_predictions_need_no_label_that_the_model_knows(model, data, label):
+    clips = list(data["test"].select(range(3)))
+    clips[1] = replace(clips[1], label=label)
+    np.testing.assert_array_equal(model.predict(clips), model.predict(data["test"])[:3])
+    with pytest.raises(DataError, match=f"clip {clips[1].id}: (no )?label"):
+        model.score(clips)

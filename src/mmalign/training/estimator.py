@@ -1,7 +1,7 @@
 """MM-Align in six lines, with scikit-learn's manners."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -13,11 +13,11 @@ from jaxtyping import Float
 
 from mmalign import align
 from mmalign.data.batching import Batches
-from mmalign.data.clip import Clip
 from mmalign.data.dataset import Dataset
+from mmalign.data.intake import Clips, gathered, labelled, task_of, with_labels_that_fit
 from mmalign.data.missingness import surviving_ids
 from mmalign.data.split import Split
-from mmalign.data.task import Classification, Labels, Regression, Task, task_to_json
+from mmalign.data.task import Classification, Labels, Task
 from mmalign.errors import ConfigError, DataError, MMAlignError
 from mmalign.files import new_directory
 from mmalign.imputers.mmalign import AlignmentDynamicsLearner
@@ -36,7 +36,6 @@ from mmalign.training.methods import configure, find_method
 from mmalign.training.prediction import Predictor
 
 VALIDATION_SHARE = 0.15
-Clips = Split | Sequence[Clip]
 
 
 class MMAlign:
@@ -88,23 +87,23 @@ class MMAlign:
 
     # --- training -------------------------------------------------------------------------
 
-    def fit(self, train: Split | Dataset, valid: Split | None = None) -> "MMAlign":
+    def fit(self, train: Clips | Dataset, valid: Clips | None = None) -> "MMAlign":
         """Learn from clips, complete and incomplete ones; keep the epoch that validates best.
 
         Args:
             train: Training clips, or a dataset with `train` and perhaps `valid`.
             valid: Validation clips; without them, 15 % of the training clips are set aside.
+                Their classes are compared by name.
 
         Raises:
-            DataError: If a modality or the labels are not in the clips.
+            DataError: If a modality or the labels are not in the clips, or validation clips have
+                labels that training clips cannot have.
             TrainingError: If a loss is not finite.
         """
         if isinstance(train, Dataset):
             valid = valid if valid is not None or "valid" not in train.splits else train["valid"]
             train = train["train"]
-        if valid is None:
-            train, valid = _set_aside(train, self.config.seed)
-        dataset = self._seen(train, valid)
+        dataset = self._to_learn_from(train, valid)
         training = Training(
             dataset,
             self.config,
@@ -118,18 +117,33 @@ class MMAlign:
         self.history = training.state.history
         return self
 
-    def _seen(self, train: Split, valid: Split) -> Dataset:
+    def _to_learn_from(self, train: Clips, valid: Clips | None) -> Dataset:
+        """Both splits as the method sees them, their labels in the same terms."""
+        rows = gathered(train)
+        task = task_of(rows)
+        known = self._labelled("train", rows, task)
+        if valid is None:
+            known, held_out = _set_aside(known, self.config.seed)
+        else:
+            held_out = self._labelled("valid", valid, task)
+        return self._seen({"train": known, "valid": held_out}, task)
+
+    def _labelled(self, name: str, clips: Clips, task: Task) -> Split:
+        try:
+            return labelled(clips, [self.visible, self.victim], task)
+        except DataError as error:
+            raise error.located(split=name) from None
+
+    def _seen(self, splits: Mapping[str, Split], task: Task) -> Dataset:
         see = find_method(self.config.method).see
-        splits = {
+        seen = {
             name: see(self._pair_of(split), self.visible, self.victim)
-            for name, split in (("train", train), ("valid", valid))
+            for name, split in splits.items()
         }
-        dims = {name: _dim(splits["train"], name) for name in (self.visible, self.victim)}
-        for name, split in splits.items():
-            if split.labels is None:
-                raise DataError("there are no labels to learn from", split=name)
+        dims = {name: _dim(seen["train"], name) for name in (self.visible, self.victim)}
+        for split in seen.values():
             check_features(split, dims, visible=self.visible)
-        return Dataset(_task_of(train), dims, splits)
+        return Dataset(task, dims, seen)
 
     def _pair_of(self, split: Split) -> Split:
         for name in (self.visible, self.victim):
@@ -171,18 +185,13 @@ class MMAlign:
         return shares
 
     def score(self, clips: Clips) -> dict[str, float]:
-        """The task's metrics on labelled clips.
+        """The task's metrics on labelled clips; classes are compared by name.
 
         Raises:
-            DataError: If the clips have no labels of the model's task.
+            DataError: If a clip has no label, or one that the model does not know.
         """
-        split = self.prepared(clips)
-        if split.labels is None or len(split) == 0:
-            raise DataError(
-                f"there are no labels of the model's task, {task_to_json(self.fitted.task)}",
-                fix="Score on data with the same classes, or use predict.",
-            )
-        return self.fitted.evaluate(split)
+        split = labelled(clips, [self.visible, self.victim], self.fitted.task)
+        return self.fitted.evaluate(self.prepared(split))
 
     def impute(self, clips: Clips) -> list[Float[np.ndarray, "_ _"]]:
         """The hidden steps `[time, dim]` that would stand in for the victim, clip by clip."""
@@ -225,18 +234,19 @@ class MMAlign:
     def prepared(self, clips: Clips) -> Split:
         """The clips as the model sees them: checked, and its two modalities only.
 
-        A victim that no clip has need not be there at all. Labels of another task are left out.
+        A victim that no clip has need not be there at all. Labels are left out unless all of them
+        are in the terms of the model's task.
 
         Raises:
             DataError: If the visible modality is missing, or features do not fit the model.
         """
-        split = clips if isinstance(clips, Split) else _from_clips(clips, self)
+        pair = [self.visible, self.victim]
+        split = with_labels_that_fit(clips, pair, self.fitted.task)
         if self.victim not in split.sequences:
             absent = {**split.sequences, self.victim: [None] * len(split)}
             split = replace(split, sequences=absent)
-        split = _with_labels_of(self.fitted.task, self._pair_of(split))
         see = find_method(self.config.method).see
-        seen = see(split, self.visible, self.victim)
+        seen = see(self._pair_of(split), self.visible, self.victim)
         check_features(seen, self.fitted.features(), visible=self.visible)
         return seen
 
@@ -333,39 +343,11 @@ def check_features(split: Split, features: Mapping[str, int], *, visible: str) -
                 )
 
 
-def _with_labels_of(task: Task, split: Split) -> Split:
-    """The split with labels in the terms of a task; without them where they are of another."""
-    if split.labels is None or split.task is None or split.task == task:
-        return split
-    if isinstance(task, Classification) and isinstance(split.task, Classification):
-        if set(split.task.classes) == set(task.classes):
-            names = split.task.classes
-            labels = np.array([task.classes.index(names[k]) for k in split.labels], np.int64)
-            return replace(split, labels=labels, task=task)
-    elif isinstance(task, Regression) and isinstance(split.task, Regression):
-        return split
-    return replace(split, labels=None, task=task)
-
-
-def _task_of(split: Split) -> Task:
-    if split.labels is None:
-        raise DataError("training clips have no labels", fix="Give them a label each.")
-    if split.task is not None:
-        return split.task
-    if split.labels.dtype.kind == "f":
-        return Regression()
-    return Classification(tuple(map(str, range(max(2, int(split.labels.max()) + 1)))))
-
-
 def _dim(split: Split, modality: str) -> int:
     for steps in split.sequences[modality]:
         if steps is not None:
             return int(steps.shape[1])
     raise DataError("no training clip has the modality", modality=modality)
-
-
-def _from_clips(clips: Sequence[Clip], model: MMAlign) -> Split:
-    return Split.from_clips(clips, [model.visible, model.victim], model.fitted.task)
 
 
 def _set_aside(train: Split, seed: int) -> tuple[Split, Split]:
