@@ -244,3 +244,20 @@ def test_predictions_need_no_label_that_the_model_knows(model, data, label):
     np.testing.assert_array_equal(model.predict(clips), model.predict(data["test"])[:3])
     with pytest.raises(DataError, match=f"clip {clips[1].id}: (no )?label"):
         model.score(clips)
+
+
+def in_other_units(split, factor):
+    def convert(column):
+        return [None if steps is None else steps * np.float32(factor) for steps in column]
+
+    return replace(split, sequences={name: convert(c) for name, c in split.sequences.items()})
+
+
+def test_features_in_small_units_train_like_any_other(data):
+    """A power of two near 1e-8 shifts exponents alone: every prediction is the same to the bit."""
+    predictions = []
+    for factor in (1.0, 2.0**-27):
+        train, valid, test = (in_other_units(data[s], factor) for s in ("train", "valid", "test"))
+        model = mmalign.MMAlign("visible", "victim", **{**SETTINGS, "epochs": 1})
+        predictions.append(model.fit(train, valid).predict_proba(test))
+    np.testing.assert_array_equal(*predictions)
