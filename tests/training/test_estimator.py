@@ -1,6 +1,11 @@
 """MM-Align in six lines, with scikit-learn's manners."""
 
+import contextlib
+import itertools
+import os
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -261,3 +266,73 @@ def test_features_in_small_units_train_like_any_other(data):
         model = mmalign.MMAlign("visible", "victim", **{**SETTINGS, "epochs": 1})
         predictions.append(model.fit(train, valid).predict_proba(test))
     np.testing.assert_array_equal(*predictions)
+
+
+class Killed(BaseException):
+    """Nothing that follows in the process happens any more."""
+
+
+def killed_at(call, monkeypatch):
+    """Every rename and removal from this one on fails, those that would clean up included."""
+    calls = itertools.count()
+
+    def fatal(function):
+        def run(*arguments, **options):
+            if next(calls) >= call:
+                raise Killed
+            return function(*arguments, **options)
+
+        return run
+
+    monkeypatch.setattr(os, "replace", fatal(os.replace))
+    monkeypatch.setattr(shutil, "rmtree", fatal(shutil.rmtree))
+
+
+@pytest.mark.parametrize("call", range(9))
+def test_saving_over_a_model_leaves_the_old_or_the_new_at_any_kill(
+    model, tmp_path, monkeypatch, call
+):
+    """Four files, leftovers cleared, old one aside, new one in, old one removed; then done."""
+    newer = mmalign.MMAlign.of(model.fitted, replace(model.config, seed=5))
+    model.save(tmp_path / "saved")
+    with monkeypatch.context() as patch, contextlib.suppress(Killed):
+        killed_at(call, patch)
+        newer.save(tmp_path / "saved")
+        assert call == 8
+    assert mmalign.load(tmp_path / "saved").config.seed == (0 if call < 7 else 5)
+    assert mmalign.from_pretrained(tmp_path / "saved").config.seed == (0 if call < 7 else 5)
+    newer.save(tmp_path / "saved")
+    assert mmalign.load(tmp_path / "saved").config.seed == 5
+    assert not (tmp_path / ".saved.old").exists()
+
+
+def test_a_failure_between_the_renames_puts_the_old_model_back(model, tmp_path, monkeypatch):
+    model.save(tmp_path / "saved")
+    rename = os.replace
+
+    def refuse(source, target):
+        if Path(target) == tmp_path / "saved" and Path(source).name != ".saved.old":
+            raise OSError("no space left")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(OSError, match="no space left"):
+        model.save(tmp_path / "saved")
+    assert [path.name for path in tmp_path.iterdir()] == ["saved"]
+    assert mmalign.load(tmp_path / "saved").config == model.config
+
+
+def test_a_model_is_saved_through_a_link_but_not_over_a_file_or_the_working_directory(
+    model, tmp_path, monkeypatch
+):
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    for _ in range(2):  # to nowhere, then to a model
+        model.save(tmp_path / "link")
+        assert (tmp_path / "link").is_symlink()
+        assert mmalign.load(tmp_path / "target").config == model.config
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(MMAlignError, match=r"file: is a file\. Give the path of a directory"):
+        model.save(tmp_path / "file")
+    monkeypatch.chdir(tmp_path / "target")
+    with pytest.raises(MMAlignError, match="target: is the working directory"):
+        model.save(".")

@@ -1,6 +1,5 @@
 """MM-Align in six lines, with scikit-learn's manners."""
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
@@ -19,7 +18,7 @@ from mmalign.data.missingness import surviving_ids
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task
 from mmalign.errors import ConfigError, DataError, MMAlignError
-from mmalign.files import new_directory
+from mmalign.files import replaced_directory, standing_directory
 from mmalign.imputers.mmalign import AlignmentDynamicsLearner
 from mmalign.model.pair import Pair, to_pair
 from mmalign.training.artifact import (
@@ -260,20 +259,17 @@ class MMAlign:
     def save(self, path: str | PathLike[str]) -> None:
         """Write config, weights, model card and manifest into a directory of their own.
 
+        A model that is there is replaced as a whole: a kill leaves the old one or the new.
+
         Raises:
-            MMAlignError: If the model is not fitted, or the directory holds anything else.
+            MMAlignError: If the model is not fitted, or there is anything else than a saved model.
         """
-        folder = Path(path)
-        if folder.exists() and {file.name for file in folder.iterdir()} - SAVED_FILES:
-            raise MMAlignError(
-                f"{folder}: holds other files than a saved model. Give another path."
-            )
-        with new_directory(folder.with_name(f".{folder.name}.new")) as draft:
-            save_artifact(draft, Artifact(self.fitted, self.config))
+        artifact = Artifact(self.fitted, self.config)
+        folder = Path(path).resolve()
+        _check_replaceable(folder)
+        with replaced_directory(folder) as draft:
+            save_artifact(draft, artifact)
             seal(draft, {})
-        if folder.exists():
-            shutil.rmtree(folder)
-        folder.with_name(f".{folder.name}.new").replace(folder)
 
     save_pretrained = save
 
@@ -285,7 +281,7 @@ class MMAlign:
             CorruptArtifactError: If a file is not as it was written.
             MMAlignError: If there is no finished model.
         """
-        artifact = load_artifact(Path(path))
+        artifact = load_artifact(standing_directory(Path(path)))
         return cls.of(artifact.predictor, artifact.config)
 
     @classmethod
@@ -303,7 +299,7 @@ class MMAlign:
             CorruptArtifactError: If a file is not as it was written.
             MMAlignError: If there is no such model.
         """
-        if Path(name).is_dir():
+        if standing_directory(Path(name)).is_dir():
             return cls.load(name)
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError
@@ -341,6 +337,23 @@ def check_features(split: Split, features: Mapping[str, int], *, visible: str) -
                     feature=feature,
                     fix="Clean it, or load the data with non_finite='zero' or 'clip'.",
                 )
+
+
+def _check_replaceable(folder: Path) -> None:
+    """Check that the folder is a saved model, empty, or not there at all.
+
+    Raises:
+        MMAlignError: If not.
+    """
+    problem = ""
+    if folder.is_file():
+        problem = "is a file. Give the path of a directory."
+    elif folder == Path.cwd():
+        problem = "is the working directory, which cannot be replaced. Give a path inside it."
+    elif folder.exists() and {file.name for file in folder.iterdir()} - SAVED_FILES:
+        problem = "holds other files than a saved model. Give another path."
+    if problem:
+        raise MMAlignError(f"{folder}: {problem}")
 
 
 def _dim(split: Split, modality: str) -> int:
