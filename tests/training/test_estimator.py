@@ -17,6 +17,8 @@ from mmalign.data import Classification, Clip, Protocol, Regression
 from mmalign.errors import ConfigError, DataError, MMAlignError
 from mmalign.training import prediction
 from mmalign.training.estimator import _set_aside
+from mmalign.training.loop import Training
+from mmalign.training.losses import TrainingError
 from tests.training.small import small_dataset
 
 SETTINGS = {"dim": 8, "heads": 2, "window": 2, "epochs": 2, "batch_size": 16}
@@ -336,3 +338,36 @@ def test_a_model_is_saved_through_a_link_but_not_over_a_file_or_the_working_dire
     monkeypatch.chdir(tmp_path / "target")
     with pytest.raises(MMAlignError, match="target: is the working directory"):
         model.save(".")
+
+
+def diverging_after(epochs, monkeypatch):
+    """Training that goes wrong in the epoch after these, its weights spoiled."""
+    run_epoch = Training.run_epoch
+
+    def run(training):
+        if len(training.state.history) < epochs:
+            return run_epoch(training)
+        for weights in training.state.model.parameters():
+            weights.data.fill_(float("nan"))
+        raise TrainingError("the main loss is nan. Lower the learning rate.")
+
+    monkeypatch.setattr(Training, "run_epoch", run)
+
+
+def test_training_that_diverges_keeps_the_best_epoch_so_far(data, monkeypatch):
+    model = mmalign.MMAlign("visible", "victim", **SETTINGS)
+    diverging_after(1, monkeypatch)
+    with pytest.raises(TrainingError, match=r"loss is nan.* Kept the best of 1 finished epoch"):
+        model.fit(data["train"], data["valid"])
+    assert len(model.history) == 1
+    assert np.isfinite(model.predict_proba(data["test"])).all()
+    assert model.score(data["valid"]) == model.history[0]["valid"]["valid"]
+
+
+def test_training_that_diverges_at_once_says_that_nothing_is_kept(data, monkeypatch):
+    model = mmalign.MMAlign("visible", "victim", **SETTINGS)
+    diverging_after(0, monkeypatch)
+    with pytest.raises(TrainingError, match="No epoch was finished: nothing of it is kept"):
+        model.fit(data["train"], data["valid"])
+    with pytest.raises(MMAlignError, match="not fitted"):
+        model.predict(data["test"])

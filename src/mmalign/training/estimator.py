@@ -31,6 +31,7 @@ from mmalign.training.artifact import (
 from mmalign.training.config import Config, config_to_json
 from mmalign.training.device import choose_device
 from mmalign.training.loop import Training
+from mmalign.training.losses import TrainingError
 from mmalign.training.methods import configure, find_method
 from mmalign.training.prediction import Predictor
 
@@ -97,7 +98,7 @@ class MMAlign:
         Raises:
             DataError: If a modality or the labels are not in the clips, or validation clips have
                 labels that training clips cannot have.
-            TrainingError: If a loss is not finite.
+            TrainingError: If a loss is not finite; the best epoch before it, if any, is kept.
         """
         if isinstance(train, Dataset):
             valid = valid if valid is not None or "valid" not in train.splits else train["valid"]
@@ -111,10 +112,24 @@ class MMAlign:
             validations={"valid": dataset["valid"]},
             device=choose_device(self.device),
         )
-        training.run()
+        try:
+            training.run()
+        except TrainingError as error:
+            raise TrainingError(f"{error} {self._keep_what_there_is(training)}") from error
+        self._keep_best(training)
+        return self
+
+    def _keep_best(self, training: Training) -> None:
         self.predictor = training.select("valid")
         self.history = training.state.history
-        return self
+
+    def _keep_what_there_is(self, training: Training) -> str:
+        """Keep the best epoch of a training that broke off; tells what was kept."""
+        epochs = len(training.state.history)
+        if epochs == 0:
+            return "No epoch was finished: nothing of it is kept."
+        self._keep_best(training)
+        return f"Kept the best of {epochs} finished epoch{'s' if epochs > 1 else ''}."
 
     def _to_learn_from(self, train: Clips, valid: Clips | None) -> Dataset:
         """Both splits as the method sees them, their labels in the same terms."""
