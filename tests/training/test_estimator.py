@@ -371,3 +371,36 @@ def test_training_that_diverges_at_once_says_that_nothing_is_kept(data, monkeypa
         model.fit(data["train"], data["valid"])
     with pytest.raises(MMAlignError, match="not fitted"):
         model.predict(data["test"])
+
+
+def test_a_method_brings_its_own_settings_however_it_is_chosen(model, tmp_path):
+    built = mmalign.MMAlign("visible", "victim", method="dynamic-window", window=3)
+    assert built.config.gate
+    assert built.config.both_passes
+    plain = mmalign.MMAlign("visible", "victim", window=3)
+    model.save(tmp_path / "saved")
+    loaded = mmalign.load(tmp_path / "saved").set_params(window=3)
+    for other in (plain, clone(plain), clone(clone(plain))):
+        assert other.set_params(method="dynamic-window").config == built.config
+    assert loaded.set_params(method="dynamic-window").config == replace(
+        built.config, **{name: value for name, value in SETTINGS.items() if name != "window"}
+    )
+    assert built.set_params(method="mmalign").config == mmalign.MMAlign("a", "b", window=3).config
+
+
+def test_what_was_asked_for_stays_when_the_method_changes():
+    asked = mmalign.MMAlign("visible", "victim", gate=False)
+    for model in (clone(asked), asked):
+        changed = model.set_params(method="dynamic-window").config
+        assert changed.both_passes
+        assert not changed.gate
+
+
+def test_parameters_that_make_no_sense_change_nothing(model):
+    before = model.get_params(), model.predictor
+    with pytest.raises(ConfigError, match="unknown setting 'windw'"):
+        model.set_params(visible="other", windw=3)
+    with pytest.raises(ConfigError, match="choose two modalities"):
+        model.set_params(window=3, victim="visible")
+    assert (model.get_params(), model.predictor) == before
+    assert model.set_params().predictor is not None

@@ -32,7 +32,7 @@ from mmalign.training.config import Config, config_to_json
 from mmalign.training.device import choose_device
 from mmalign.training.loop import Training
 from mmalign.training.losses import TrainingError
-from mmalign.training.methods import configure, find_method
+from mmalign.training.methods import configure, find_method, settings_of
 from mmalign.training.prediction import Predictor
 
 VALIDATION_SHARE = 0.15
@@ -75,11 +75,22 @@ class MMAlign:
     def set_params(self, **params: Any) -> "MMAlign":
         """Change constructor arguments; a fitted model becomes unfitted.
 
+        Another method brings its own defaults, as in the constructor; what was asked for stays.
+
         Raises:
-            ConfigError: If a name is unknown or a value makes no sense.
+            ConfigError: If a name is unknown or a value makes no sense; then nothing changes.
         """
-        self.__init__(**{**self.get_params(), **params})  # type: ignore[misc]
+        if params:
+            self.__dict__ = vars(type(self)(**{**self._arguments(), **params}))
         return self
+
+    def __sklearn_clone__(self) -> "MMAlign":
+        # Through get_params, all settings would seem asked for, the method's defaults included.
+        return type(self)(**self._arguments())
+
+    def _arguments(self) -> dict[str, Any]:
+        pair = {"visible": self.visible, "victim": self.victim, "device": self.device}
+        return {**pair, **self.settings}
 
     def __repr__(self) -> str:
         shown = "".join(f", {name}={value!r}" for name, value in self.settings.items())
@@ -302,7 +313,7 @@ class MMAlign:
     @classmethod
     def of(cls, predictor: Predictor, config: Config) -> "MMAlign":
         """An estimator around a model that was trained elsewhere."""
-        model = cls(predictor.visible, predictor.victim, **config_to_json(config))
+        model = cls(predictor.visible, predictor.victim, **settings_of(config))
         model.predictor = predictor
         return model
 
