@@ -404,3 +404,15 @@ def test_parameters_that_make_no_sense_change_nothing(model):
         model.set_params(window=3, victim="visible")
     assert (model.get_params(), model.predictor) == before
     assert model.set_params().predictor is not None
+
+
+def test_predictions_are_indices_into_the_names_of_the_classes(model, data, tmp_path):
+    names = data["test"].task.classes
+    assert model.classes_.tolist() == list(names)
+    predicted = model.predict(data["test"])
+    assert model.classes_[predicted].tolist() == [names[index] for index in predicted]
+    model.save(tmp_path / "saved")
+    assert mmalign.load(tmp_path / "saved").classes_.tolist() == list(names)
+    assert not hasattr(mmalign.MMAlign("visible", "victim"), "classes_")
+    numbers = replace(model.fitted, task=Regression())
+    assert not hasattr(mmalign.MMAlign.of(numbers, model.config), "classes_")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 
 from mmalign import align
 from mmalign.data.batching import Batches
@@ -192,12 +192,26 @@ class MMAlign:
             raise MMAlignError("this model is not fitted. Call fit(train, valid=…) first.")
         return self.predictor
 
+    @property
+    def classes_(self) -> Shaped[np.ndarray, " classes"]:
+        """Names of the classes, in the order of their indices; `classes_[predict(clips)]`.
+
+        Raises:
+            AttributeError: If the model is not fitted or predicts numbers, as in scikit-learn.
+        """
+        if self.predictor is None or not isinstance(self.predictor.task, Classification):
+            raise AttributeError("classes_: only a fitted classifier has classes")
+        return np.array(self.predictor.task.classes)
+
     def predict(self, clips: Clips) -> Labels:
-        """One prediction a clip: a number, or the index of a class."""
+        """One prediction a clip: a number, or the index of a class in `classes_`.
+
+        Labels are not looked at: clips may have any, or none.
+        """
         return self.fitted.to_labels(self.fitted.outputs(self.prepared(clips)))
 
     def predict_proba(self, clips: Clips) -> Float[np.ndarray, "clips classes"]:
-        """Probability of each class.
+        """Probability of each class, in the order of `classes_`.
 
         Raises:
             MMAlignError: If the task is regression.
