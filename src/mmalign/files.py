@@ -50,20 +50,66 @@ def new_directory(path: Path) -> Iterator[Path]:
     """
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         raise MMAlignError(f"{path} exists already. Give another output path, or remove it first.")
+    with _draft_of(path) as draft:
+        yield draft
+        _settle(draft)
+        draft.replace(path)
+    fsync_directory(path.parent)
+
+
+@contextmanager
+def replaced_directory(path: Path) -> Iterator[Path]:
+    """Yield a temporary sibling that takes the place of path when the block ends well.
+
+    Directories cannot be swapped in one step: the old one is put aside before the new one comes in.
+    Whatever a kill in between leaves, `standing_directory` finds, and the next replacement clears.
+    """
+    aside = _aside(path)
+    with _draft_of(path) as draft:
+        yield draft
+        _settle(draft)
+        if path.exists():
+            shutil.rmtree(aside, ignore_errors=True)
+            path.replace(aside)
+        try:
+            draft.replace(path)
+        except BaseException:
+            if aside.exists():
+                aside.replace(path)
+            raise
+    fsync_directory(path.parent)
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def standing_directory(path: Path) -> Path:
+    """The directory at path, or the old one that a killed replacement left aside."""
+    aside = _aside(path.resolve())
+    return aside if aside.is_dir() and not path.exists() else path
+
+
+def _aside(path: Path) -> Path:
+    return path.parent / f".{path.name}.old"
+
+
+@contextmanager
+def _draft_of(path: Path) -> Iterator[Path]:
+    """A temporary sibling of path, which vanishes if the block fails."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
     try:
         yield draft
-        for file in sorted(draft.rglob("*")):
-            if file.is_file():
-                fsync_file(file)
-        fsync_directory(draft)
-        draft.chmod(0o777 & ~_umask())
-        draft.replace(path)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
-    fsync_directory(path.parent)
+
+
+def _settle(draft: Path) -> None:
+    """Push all files to the disk, and let others read them as they may read other files."""
+    for file in sorted(draft.rglob("*")):
+        if file.is_file():
+            fsync_file(file)
+    fsync_directory(draft)
+    draft.chmod(0o777 & ~_umask())
 
 
 def _umask() -> int:

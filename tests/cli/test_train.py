@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from safetensors.numpy import load_file
 
-from mmalign.data import write_native
+from mmalign.data import load_dataset, write_native
 from tests.cli.many import mmalign_many
 from tests.cli.test_data import mmalign
 from tests.training.small import small_dataset
@@ -133,6 +133,29 @@ def test_mistakes_in_training_are_one_line_and_exit_2(data, tmp_path):
         assert message in done.stderr
         assert done.stderr.count("\n") == 1
     assert not (tmp_path / "run").exists()
+
+
+def test_flags_in_a_file_and_a_split_that_is_not_there_have_a_way_out(data, tmp_path):
+    file = tmp_path / "settings.toml"
+    file.write_text('visible = "text"\nsurvival = 0.1\nwindow = 2\n')
+    dataset = small_dataset()
+    bare = tmp_path / "bare"
+    write_native(replace(dataset, splits={"train": dataset["train"]}), bare)
+    out = ["--out", tmp_path / "run"]
+    lines = [
+        ["train", data, *FLAGS, "--config", file, *out],
+        ["bench", data, "--suite", "main", "--config", file, *out],
+        ["train", bare, *FLAGS, *SMALL, *out],
+    ]
+    in_train, in_bench, no_valid = mmalign_many(lines)
+    assert "visible is a flag, not a setting; give --visible" in in_train.stderr
+    assert "survival is a flag, not a setting; give --survival" in in_train.stderr
+    assert "survival is a flag, not a setting; give --survival" in in_bench.stderr
+    assert "there is no valid split, only train. " in no_valid.stderr
+    assert all(done.returncode == 2 for done in (in_train, in_bench, no_valid))
+    code = no_valid.stderr.split('python -c "')[1].split('"')[0]
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    assert {"train", "valid"} <= set(load_dataset(tmp_path / "dealt").splits)
 
 
 def test_settings_come_from_a_file_and_flags_win(data, tmp_path):

@@ -46,3 +46,13 @@ def test_no_more_than_a_clip_is_copied():
     tracemalloc.stop()
     assert found.variance.tolist() == [0] * 10
     assert peak < 1_000_000  # the column has 8 MB
+
+
+def test_small_and_large_units_keep_every_digit():
+    random = np.random.default_rng(0)
+    column = [random.standard_normal((n, 3)).astype(np.float32) for n in (4, 9, 2)]
+    ordinary = moments(column)
+    for factor in (2.0**-120, 2.0**-27, 2.0**60):
+        found = moments([steps * np.float32(factor) for steps in column])
+        np.testing.assert_array_equal(found.mean, ordinary.mean * factor)
+        np.testing.assert_array_equal(found.variance, ordinary.variance * factor**2)

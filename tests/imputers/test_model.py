@@ -1,6 +1,7 @@
 """The scaler: what numpy would subtract and divide by."""
 
 import numpy as np
+import pytest
 import torch
 
 from mmalign.data import Split
@@ -27,3 +28,46 @@ def test_a_scaler_of_a_modality_that_nobody_has_changes_nothing():
     scaler.fit(Split(("a",), None, {"a": [None]}), "a")
     assert scaler.mean.tolist() == [0, 0]
     assert scaler.scale.tolist() == [1, 1]
+
+
+def scale_of(steps):
+    scaler = Scaler(1)
+    scaler.fit(Split(("a",), None, {"a": [steps]}), "a")
+    return scaler
+
+
+def noise(factor):
+    return np.random.default_rng(0).standard_normal((50, 1), np.float32) * np.float32(factor)
+
+
+@pytest.mark.parametrize("exponent", [-120, -27, -10, 10, 60])
+def test_units_do_not_matter(exponent):
+    """Powers of two shift the exponent alone, so that not a bit may differ."""
+    ordinary, other = noise(1), noise(2.0**exponent)
+    expected = scale_of(ordinary)(torch.from_numpy(ordinary))
+    assert torch.equal(scale_of(other)(torch.from_numpy(other)), expected)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, -1e-8, 7e-30, 123456.789, 3e30])
+def test_a_constant_feature_keeps_scale_one_whatever_its_unit(value):
+    steps = [np.full((n, 1), value, np.float32) for n in (3, 7, 11)]
+    scaler = Scaler(1)
+    scaler.fit(Split(tuple("abc"), None, {"a": steps}), "a")
+    assert scaler.scale.tolist() == [1]
+    assert scaler(torch.from_numpy(steps[0])).tolist() == [[0]] * 3
+
+
+@pytest.mark.parametrize("value", [1.0, 1e-8, -1e9])
+def test_neighbouring_floats_differ_by_rounding_alone(value):
+    steps = np.full((4, 1), value, np.float32)
+    steps[2:] = np.nextafter(steps[2:], np.float32(0))
+    assert scale_of(steps).scale.tolist() == [1]
+    steps[2:] *= np.float32(1 - 1e-5)
+    assert scale_of(steps).scale.item() == pytest.approx(abs(value) * 5e-6, rel=0.1)
+
+
+def test_a_scale_too_small_to_divide_by_is_none():
+    steps = noise(2.0**-140)
+    scaler = scale_of(steps)
+    assert scaler.scale.tolist() == [1]
+    assert torch.isfinite(scaler(torch.from_numpy(steps))).all()

@@ -1,6 +1,11 @@
 """MM-Align in six lines, with scikit-learn's manners."""
 
+import contextlib
+import itertools
+import os
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,10 +13,12 @@ import torch
 from sklearn.base import clone
 
 import mmalign
-from mmalign.data import Classification, Clip, Protocol
+from mmalign.data import Classification, Clip, Protocol, Regression
 from mmalign.errors import ConfigError, DataError, MMAlignError
 from mmalign.training import prediction
 from mmalign.training.estimator import _set_aside
+from mmalign.training.loop import Training
+from mmalign.training.losses import TrainingError
 from tests.training.small import small_dataset
 
 SETTINGS = {"dim": 8, "heads": 2, "window": 2, "epochs": 2, "batch_size": 16}
@@ -135,7 +142,7 @@ def test_classes_are_compared_by_name(model, data):
     turned = replace(test, labels=3 - test.labels, task=Classification(classes[::-1]))
     assert model.score(turned) == model.score(test)
     other = replace(test, task=Classification(("p", "q", "r", "s")))
-    with pytest.raises(DataError, match="no labels of the model's task"):
+    with pytest.raises(DataError, match=r"label '[pqrs]' is none of low, low, flagged"):
         model.score(other)
     assert len(model.predict(other)) == len(test)
 
@@ -179,3 +186,233 @@ def test_mistakes_are_named(data):
         mmalign.MMAlign("face", "victim").fit(data["train"], data["valid"])
     with pytest.raises(ConfigError, match="device"):
         mmalign.MMAlign("visible", "victim", device="abacus", epochs=1).fit(data["train"])
+
+
+def test_validation_labels_are_compared_by_name(data):
+    """The order in which a split names its classes must not choose another epoch."""
+    valid = data["valid"]
+    turned = replace(valid, labels=3 - valid.labels, task=Classification(valid.task.classes[::-1]))
+    records = []
+    for split in (valid, turned):
+        model = mmalign.MMAlign("visible", "victim", **{**SETTINGS, "epochs": 1})
+        records.append([record["valid"] for record in model.fit(data["train"], split).history])
+    assert records[0] == records[1]
+
+
+def test_validation_clips_of_another_task_are_refused(data):
+    valid = data["valid"]
+    strange = Classification((*valid.task.classes[1:], "strange"))
+    numbers = replace(valid, labels=valid.labels.astype(np.float32), task=Regression())
+    for split, message in (
+        (replace(valid, task=strange), "split valid, clip .*: label 'strange' is none of low, "),
+        (numbers, "split valid: the labels are numbers, those of the model are classes"),
+        (replace(valid, labels=None), "split valid: there are no labels"),
+    ):
+        with pytest.raises(DataError, match=message):
+            mmalign.MMAlign("visible", "victim", **SETTINGS).fit(data["train"], split)
+
+
+def test_data_that_lacks_a_class_is_scored(model, data):
+    test = data["test"]
+    some = test.select(np.flatnonzero(test.labels > 0))
+    fewer = replace(some, labels=some.labels - 1, task=Classification(test.task.classes[1:]))
+    assert model.score(fewer) == model.score(some)
+
+
+def test_clips_are_taken_in_any_form(model, data):
+    clips = list(data["test"])
+    whole = model.predict(data["test"])
+    np.testing.assert_array_equal(model.predict(clips), whole)
+    np.testing.assert_array_equal(model.predict(clip for clip in clips), whole)
+    assert model.predict(clips[0]).tolist() == whole[:1].tolist()
+    assert model.score(clips) == model.score(data["test"])
+
+
+def test_a_list_of_clips_with_named_labels_is_learned_from(data):
+    names = data["train"].task.classes
+    clips = [replace(clip, label=names[clip.label]) for clip in data["train"]]
+    settings = {**SETTINGS, "epochs": 1, "warm_up": 0}
+    model = mmalign.MMAlign("visible", "victim", **settings).fit(clips)
+    assert model.fitted.task.classes == tuple(sorted(names))
+
+
+def test_features_and_labels_apart_are_refused_with_the_way_out(data):
+    model = mmalign.MMAlign("visible", "victim", **SETTINGS)
+    with pytest.raises(DataError, match=r"expected clips, got ndarray.*fit\(clips\)"):
+        model.fit(np.zeros((4, 5, 6)), np.zeros(4))
+    with pytest.raises(DataError, match="split valid: expected clips, got int64"):
+        model.fit(data["train"], data["train"].labels)
+
+
+@pytest.mark.parametrize("label", ["strange", -1, 99, None])
+def test_predictions_need_no_label_that_the_model_knows(model, data, label):
+    clips = list(data["test"].select(range(3)))
+    clips[1] = replace(clips[1], label=label)
+    np.testing.assert_array_equal(model.predict(clips), model.predict(data["test"])[:3])
+    with pytest.raises(DataError, match=f"clip {clips[1].id}: (no )?label"):
+        model.score(clips)
+
+
+def in_other_units(split, factor):
+    def convert(column):
+        return [None if steps is None else steps * np.float32(factor) for steps in column]
+
+    return replace(split, sequences={name: convert(c) for name, c in split.sequences.items()})
+
+
+def test_features_in_small_units_train_like_any_other(data):
+    """A power of two near 1e-8 shifts exponents alone: every prediction is the same to the bit."""
+    predictions = []
+    for factor in (1.0, 2.0**-27):
+        train, valid, test = (in_other_units(data[s], factor) for s in ("train", "valid", "test"))
+        model = mmalign.MMAlign("visible", "victim", **{**SETTINGS, "epochs": 1})
+        predictions.append(model.fit(train, valid).predict_proba(test))
+    np.testing.assert_array_equal(*predictions)
+
+
+class Killed(BaseException):
+    """Nothing that follows in the process happens any more."""
+
+
+def killed_at(call, monkeypatch):
+    """Every rename and removal from this one on fails, those that would clean up included."""
+    calls = itertools.count()
+
+    def fatal(function):
+        def run(*arguments, **options):
+            if next(calls) >= call:
+                raise Killed
+            return function(*arguments, **options)
+
+        return run
+
+    monkeypatch.setattr(os, "replace", fatal(os.replace))
+    monkeypatch.setattr(shutil, "rmtree", fatal(shutil.rmtree))
+
+
+@pytest.mark.parametrize("call", range(9))
+def test_saving_over_a_model_leaves_the_old_or_the_new_at_any_kill(
+    model, tmp_path, monkeypatch, call
+):
+    """Four files, leftovers cleared, old one aside, new one in, old one removed; then done."""
+    newer = mmalign.MMAlign.of(model.fitted, replace(model.config, seed=5))
+    model.save(tmp_path / "saved")
+    with monkeypatch.context() as patch, contextlib.suppress(Killed):
+        killed_at(call, patch)
+        newer.save(tmp_path / "saved")
+        assert call == 8
+    assert mmalign.load(tmp_path / "saved").config.seed == (0 if call < 7 else 5)
+    assert mmalign.from_pretrained(tmp_path / "saved").config.seed == (0 if call < 7 else 5)
+    newer.save(tmp_path / "saved")
+    assert mmalign.load(tmp_path / "saved").config.seed == 5
+    assert not (tmp_path / ".saved.old").exists()
+
+
+def test_a_failure_between_the_renames_puts_the_old_model_back(model, tmp_path, monkeypatch):
+    model.save(tmp_path / "saved")
+    rename = os.replace
+
+    def refuse(source, target):
+        if Path(target) == tmp_path / "saved" and Path(source).name != ".saved.old":
+            raise OSError("no space left")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(OSError, match="no space left"):
+        model.save(tmp_path / "saved")
+    assert [path.name for path in tmp_path.iterdir()] == ["saved"]
+    assert mmalign.load(tmp_path / "saved").config == model.config
+
+
+def test_a_model_is_saved_through_a_link_but_not_over_a_file_or_the_working_directory(
+    model, tmp_path, monkeypatch
+):
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    for _ in range(2):  # to nowhere, then to a model
+        model.save(tmp_path / "link")
+        assert (tmp_path / "link").is_symlink()
+        assert mmalign.load(tmp_path / "target").config == model.config
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(MMAlignError, match=r"file: is a file\. Give the path of a directory"):
+        model.save(tmp_path / "file")
+    monkeypatch.chdir(tmp_path / "target")
+    with pytest.raises(MMAlignError, match="target: is the working directory"):
+        model.save(".")
+
+
+def diverging_after(epochs, monkeypatch):
+    """Training that goes wrong in the epoch after these, its weights spoiled."""
+    run_epoch = Training.run_epoch
+
+    def run(training):
+        if len(training.state.history) < epochs:
+            return run_epoch(training)
+        for weights in training.state.model.parameters():
+            weights.data.fill_(float("nan"))
+        raise TrainingError("the main loss is nan. Lower the learning rate.")
+
+    monkeypatch.setattr(Training, "run_epoch", run)
+
+
+def test_training_that_diverges_keeps_the_best_epoch_so_far(data, monkeypatch):
+    model = mmalign.MMAlign("visible", "victim", **SETTINGS)
+    diverging_after(1, monkeypatch)
+    with pytest.raises(TrainingError, match=r"loss is nan.* Kept the best of 1 finished epoch"):
+        model.fit(data["train"], data["valid"])
+    assert len(model.history) == 1
+    assert np.isfinite(model.predict_proba(data["test"])).all()
+    assert model.score(data["valid"]) == model.history[0]["valid"]["valid"]
+
+
+def test_training_that_diverges_at_once_says_that_nothing_is_kept(data, monkeypatch):
+    model = mmalign.MMAlign("visible", "victim", **SETTINGS)
+    diverging_after(0, monkeypatch)
+    with pytest.raises(TrainingError, match="No epoch was finished: nothing of it is kept"):
+        model.fit(data["train"], data["valid"])
+    with pytest.raises(MMAlignError, match="not fitted"):
+        model.predict(data["test"])
+
+
+def test_a_method_brings_its_own_settings_however_it_is_chosen(model, tmp_path):
+    built = mmalign.MMAlign("visible", "victim", method="dynamic-window", window=3)
+    assert built.config.gate
+    assert built.config.both_passes
+    plain = mmalign.MMAlign("visible", "victim", window=3)
+    model.save(tmp_path / "saved")
+    loaded = mmalign.load(tmp_path / "saved").set_params(window=3)
+    for other in (plain, clone(plain), clone(clone(plain))):
+        assert other.set_params(method="dynamic-window").config == built.config
+    assert loaded.set_params(method="dynamic-window").config == replace(
+        built.config, **{name: value for name, value in SETTINGS.items() if name != "window"}
+    )
+    assert built.set_params(method="mmalign").config == mmalign.MMAlign("a", "b", window=3).config
+
+
+def test_what_was_asked_for_stays_when_the_method_changes():
+    asked = mmalign.MMAlign("visible", "victim", gate=False)
+    for model in (clone(asked), asked):
+        changed = model.set_params(method="dynamic-window").config
+        assert changed.both_passes
+        assert not changed.gate
+
+
+def test_parameters_that_make_no_sense_change_nothing(model):
+    before = model.get_params(), model.predictor
+    with pytest.raises(ConfigError, match="unknown setting 'windw'"):
+        model.set_params(visible="other", windw=3)
+    with pytest.raises(ConfigError, match="choose two modalities"):
+        model.set_params(window=3, victim="visible")
+    assert (model.get_params(), model.predictor) == before
+    assert model.set_params().predictor is not None
+
+
+def test_predictions_are_indices_into_the_names_of_the_classes(model, data, tmp_path):
+    names = data["test"].task.classes
+    assert model.classes_.tolist() == list(names)
+    predicted = model.predict(data["test"])
+    assert model.classes_[predicted].tolist() == [names[index] for index in predicted]
+    model.save(tmp_path / "saved")
+    assert mmalign.load(tmp_path / "saved").classes_.tolist() == list(names)
+    assert not hasattr(mmalign.MMAlign("visible", "victim"), "classes_")
+    numbers = replace(model.fitted, task=Regression())
+    assert not hasattr(mmalign.MMAlign.of(numbers, model.config), "classes_")

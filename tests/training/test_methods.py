@@ -6,7 +6,14 @@ import torch
 
 from mmalign.model.backbone import count_parameters
 from mmalign.training.config import Config
-from mmalign.training.methods import METHODS, build_model, configure, find_method, seen_by
+from mmalign.training.methods import (
+    METHODS,
+    build_model,
+    configure,
+    find_method,
+    seen_by,
+    settings_of,
+)
 from mmalign.training.settings import train_both_settings
 from tests.training.small import PAIR, poisoned, small_config, small_dataset, small_protocol
 
@@ -83,3 +90,11 @@ def test_defaults_of_a_method_give_way_to_the_user():
     assert configure({"method": "dynamic-window"}).both_passes
     assert not configure({"method": "dynamic-window", "both_passes": False}).both_passes
     assert configure({}) == Config()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_settings_make_the_config_they_were_taken_from(method):
+    for changes in ({}, {"window": 3, "gate": False, "both_passes": False}):
+        config = configure({"method": method, **changes})
+        assert configure(settings_of(config)) == config
+    assert settings_of(configure({"method": method})) == {"method": method}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from mmalign.cli.options import Data, Label, NonFinite, Vectors, parse_seeds, split_list
-from mmalign.cli.train import parse_settings
+from mmalign.cli.train import parse_settings, read_settings
 from mmalign.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from mmalign.experiments.grid import Grid
 
 ALL = "all"
+FLAGS = ("suite", "out", "pairs", "methods", "survival", "seeds", "engine", "jobs", "address")
+"""What `bench` takes on the command line only; the rest of a run is settings."""
 
 
 def bench(
@@ -65,9 +67,8 @@ def bench(
     from mmalign.data.loading import load_dataset
     from mmalign.experiments.grid import Source, extend_grid, plan_grid
     from mmalign.experiments.suites import SUITES, SYSTEMS, Scope, all_pairs, list_entries
-    from mmalign.training.config import read_config
 
-    chosen: dict[str, Any] = read_config(config) if config is not None else {}
+    chosen: dict[str, Any] = read_settings(config, flags=FLAGS) if config is not None else {}
     chosen |= parse_settings(settings or [])
     names = list(SUITES) if ALL in suite else list(dict.fromkeys(suite))
     reach: dict[str, Any] = {

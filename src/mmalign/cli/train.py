@@ -1,12 +1,25 @@
 """`mmalign train`: one run, resumable."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from mmalign.cli.options import Data, Device, Label, NonFinite, Threads, Vectors
+
+FLAGS = (
+    "visible",
+    "victim",
+    "out",
+    "survival",
+    "setting",
+    "non-finite",
+    "label",
+    "vectors",
+    "device",
+)
+"""What `train` takes on the command line only; the rest of a run is settings."""
 
 
 def train(
@@ -41,14 +54,14 @@ def train(
 
     from mmalign.cli.live import LiveLine
     from mmalign.data import Protocol, load_dataset
-    from mmalign.training.config import IMPROVED, read_config
+    from mmalign.training.config import IMPROVED
     from mmalign.training.device import choose_device
     from mmalign.training.distributed import join_world
     from mmalign.training.methods import configure
     from mmalign.training.run import Run
 
     chosen: dict[str, Any] = dict(IMPROVED) if improved else {}
-    chosen |= read_config(config) if config is not None else {}
+    chosen |= read_settings(config, flags=FLAGS) if config is not None else {}
     chosen |= parse_settings(settings or [])
     chosen |= {k: v for k, v in (("method", method), ("seed", seed)) if v is not None}
     training_config = configure(chosen)
@@ -62,6 +75,7 @@ def train(
     torch.set_num_threads(threads)
     place = choose_device(device)
     dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
+    _check_splits(dataset, data)
     events = _event_writer(out) if tensorboard else None
     with join_world(place) as world, LiveLine(is_on=world.is_leader, events=events) as live:
         run = Run(
@@ -75,6 +89,27 @@ def train(
         result = run.execute(live.show)
         if world.is_leader:
             _print_result(result, out)
+
+
+def read_settings(file: Path, *, flags: Sequence[str]) -> dict[str, Any]:
+    """The settings in a TOML file, but for what the command takes as flags only.
+
+    Raises:
+        ConfigError: If the file cannot be read, or holds a flag.
+    """
+    from mmalign.errors import ConfigError
+    from mmalign.training.config import read_config
+
+    content = read_config(file)
+    wrong = [name for name in content if name.replace("_", "-") in flags]
+    if wrong:
+        raise ConfigError(
+            [
+                f"{file}: {name} is a flag, not a setting; give --{name.replace('_', '-')}"
+                for name in wrong
+            ]
+        )
+    return content
 
 
 def parse_settings(pairs: list[str]) -> dict[str, Any]:
@@ -97,6 +132,22 @@ def parse_settings(pairs: list[str]) -> dict[str, Any]:
         except tomllib.TOMLDecodeError:
             parsed[name.strip()] = text
     return parsed
+
+
+def _check_splits(dataset: Any, data: str) -> None:
+    """Check that there are clips to learn from and clips to choose the best epoch on."""
+    from mmalign.errors import DataError
+
+    for name in ("train", "valid"):
+        if name not in dataset.splits:
+            raise DataError(
+                f"there is no {name} split, only {', '.join(dataset.splits)}",
+                file=data,
+                fix="Say in the data which clip is in which split, or deal the clips anew: "
+                'python -c "from mmalign.data import *; '
+                f"write_native(split_by(load_dataset('{data}'), random_split()), 'dealt')\", "
+                "and train on dealt.",
+            )
 
 
 def _event_writer(out: Path) -> Callable[[], Any]:

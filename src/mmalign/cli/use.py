@@ -36,10 +36,9 @@ def evaluate(
     if masked and masked <= set(clips.ids) and model.victim in clips.sequences:
         clips = clips.without(model.victim, masked)
         typer.echo("under the run's masks; --as-is leaves them out")
-    prepared = model.prepared(clips)
     present = int(clips.is_present(model.victim).sum()) if model.victim in clips.sequences else 0
+    scores = {"run": model.score(clips)}
     typer.echo(f"{len(clips)} clips of {split}, {present} with {model.victim}")
-    scores = {"run": model.score(prepared)}
     train = dataset.splits.get("train")
     if train is not None and train.labels is not None and clips.labels is not None:
         scores["floor"] = constant_floor(dataset.task, train.labels, clips.labels)

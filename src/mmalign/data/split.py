@@ -8,7 +8,7 @@ from jaxtyping import Bool, Int64
 
 from mmalign.data.clip import Clip, Steps, StepsColumn, Times
 from mmalign.data.columns import drop_from, lengths_of, select_from
-from mmalign.data.task import Labels, Task
+from mmalign.data.task import Label, Labels, Task
 from mmalign.errors import DataError
 
 
@@ -87,7 +87,7 @@ class Split:
         """
         return Split(
             ids=tuple(clip.id for clip in clips),
-            labels=_encode_labels(clips, task),
+            labels=_labels_of(clips, task),
             sequences={m: [_to_steps(clip, m) for clip in clips] for m in modalities},
             words=[c.words for c in clips] if any(c.words is not None for c in clips) else None,
             times=[c.times for c in clips] if any(c.times is not None for c in clips) else None,
@@ -110,15 +110,25 @@ def _to_steps(clip: Clip, modality: str) -> Steps | None:
     return steps
 
 
-def _encode_labels(clips: Sequence[Clip], task: Task) -> Labels | None:
-    if all(clip.label is None for clip in clips):
+def _labels_of(clips: Sequence[Clip], task: Task) -> Labels | None:
+    labels = [clip.label for clip in clips]
+    if all(label is None for label in labels):
         return None
-    encoded = np.empty(len(clips), dtype=task.dtype)
-    for index, clip in enumerate(clips):
-        if clip.label is None:
-            raise DataError("no label, though other clips have one", clip=clip.id)
+    return encode_labels([clip.id for clip in clips], labels, task)
+
+
+def encode_labels(ids: Sequence[str], labels: Sequence[Label | None], task: Task) -> Labels:
+    """Labels as the task stores them.
+
+    Raises:
+        DataError: If a clip has no label, or one that does not fit the task.
+    """
+    encoded = np.empty(len(labels), dtype=task.dtype)
+    for index, (clip_id, label) in enumerate(zip(ids, labels, strict=True)):
+        if label is None:
+            raise DataError("no label, though other clips have one", clip=clip_id)
         try:
-            encoded[index] = task.encode(clip.label)
+            encoded[index] = task.encode(label)
         except DataError as error:
-            raise error.located(clip=clip.id) from None
+            raise error.located(clip=clip_id) from None
     return encoded

@@ -9,6 +9,7 @@ from jaxtyping import Float32, Int64
 
 from mmalign.errors import DataError
 
+Label = float | int | str
 Labels = Float32[np.ndarray, " _"] | Int64[np.ndarray, " _"]
 
 
@@ -19,7 +20,7 @@ class Regression:
     low: float = -math.inf
     high: float = math.inf
 
-    def encode(self, label: float | int | str) -> np.float32:
+    def encode(self, label: Label) -> np.float32:
         """The label as it is stored.
 
         Raises:
@@ -52,7 +53,7 @@ class Classification:
         if len(self.classes) < 2 or len(set(self.classes)) != len(self.classes):
             raise DataError(f"need two or more different class names, got {list(self.classes)}")
 
-    def encode(self, label: float | int | str) -> np.int64:
+    def encode(self, label: Label) -> np.int64:
         """The label, an index or a class name, as it is stored.
 
         Raises:
@@ -60,9 +61,12 @@ class Classification:
         """
         if isinstance(label, str):
             if label not in self.classes:
-                raise DataError(f"label {label!r} is none of {', '.join(self.classes)}")
+                raise DataError(
+                    f"label {label!r} is none of {', '.join(self.classes)}",
+                    fix="Correct the label, or leave the clip out.",
+                )
             return np.int64(self.classes.index(label))
-        if label != label or int(label) != label or not 0 <= label < len(self.classes):
+        if not 0 <= label < len(self.classes) or int(label) != label:
             raise DataError(
                 f"label {label} is outside 0..{len(self.classes) - 1}",
                 fix=f"Classes count from 0; this task has {len(self.classes)}.",

@@ -27,13 +27,19 @@ class Scaler(nn.Module):
         self.register_buffer("scale", torch.ones(features))
 
     def fit(self, split: Split, modality: str) -> None:
-        """Learn from the sequences that are there; constant features keep scale 1."""
+        """Learn from the sequences that are there; constant features keep scale 1.
+
+        A feature is constant if its spread is lost in the rounding of its mean, in whatever unit.
+        """
         found = moments(split.sequences[modality])
         if found is None:
             return
-        scale = torch.from_numpy(found.variance).sqrt()
-        self.mean.copy_(torch.from_numpy(found.mean))
-        self.scale.copy_(torch.where(scale > 1e-6, scale, 1.0))
+        mean, scale = torch.from_numpy(found.mean), torch.from_numpy(found.variance).sqrt()
+        float32 = torch.finfo(torch.float32)
+        # Below `tiny`, a scale has too few bits left to divide by.
+        rounding = (mean.abs() * float32.eps).clamp(min=float32.tiny)
+        self.mean.copy_(mean)
+        self.scale.copy_(torch.where(scale > rounding, scale, 1.0))
 
     def forward(
         self, features: Float[Tensor, "*batch features"]

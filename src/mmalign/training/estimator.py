@@ -1,7 +1,6 @@
 """MM-Align in six lines, with scikit-learn's manners."""
 
-import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -9,17 +8,17 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 
 from mmalign import align
 from mmalign.data.batching import Batches
-from mmalign.data.clip import Clip
 from mmalign.data.dataset import Dataset
+from mmalign.data.intake import Clips, gathered, labelled, task_of, with_labels_that_fit
 from mmalign.data.missingness import surviving_ids
 from mmalign.data.split import Split
-from mmalign.data.task import Classification, Labels, Regression, Task, task_to_json
+from mmalign.data.task import Classification, Labels, Task
 from mmalign.errors import ConfigError, DataError, MMAlignError
-from mmalign.files import new_directory
+from mmalign.files import replaced_directory, standing_directory
 from mmalign.imputers.mmalign import AlignmentDynamicsLearner
 from mmalign.model.pair import Pair, to_pair
 from mmalign.training.artifact import (
@@ -32,11 +31,11 @@ from mmalign.training.artifact import (
 from mmalign.training.config import Config, config_to_json
 from mmalign.training.device import choose_device
 from mmalign.training.loop import Training
-from mmalign.training.methods import configure, find_method
+from mmalign.training.losses import TrainingError
+from mmalign.training.methods import configure, find_method, settings_of
 from mmalign.training.prediction import Predictor
 
 VALIDATION_SHARE = 0.15
-Clips = Split | Sequence[Clip]
 
 
 class MMAlign:
@@ -76,11 +75,22 @@ class MMAlign:
     def set_params(self, **params: Any) -> "MMAlign":
         """Change constructor arguments; a fitted model becomes unfitted.
 
+        Another method brings its own defaults, as in the constructor; what was asked for stays.
+
         Raises:
-            ConfigError: If a name is unknown or a value makes no sense.
+            ConfigError: If a name is unknown or a value makes no sense; then nothing changes.
         """
-        self.__init__(**{**self.get_params(), **params})  # type: ignore[misc]
+        if params:
+            self.__dict__ = vars(type(self)(**{**self._arguments(), **params}))
         return self
+
+    def __sklearn_clone__(self) -> "MMAlign":
+        # Through get_params, all settings would seem asked for, the method's defaults included.
+        return type(self)(**self._arguments())
+
+    def _arguments(self) -> dict[str, Any]:
+        pair = {"visible": self.visible, "victim": self.victim, "device": self.device}
+        return {**pair, **self.settings}
 
     def __repr__(self) -> str:
         shown = "".join(f", {name}={value!r}" for name, value in self.settings.items())
@@ -88,23 +98,23 @@ class MMAlign:
 
     # --- training -------------------------------------------------------------------------
 
-    def fit(self, train: Split | Dataset, valid: Split | None = None) -> "MMAlign":
+    def fit(self, train: Clips | Dataset, valid: Clips | None = None) -> "MMAlign":
         """Learn from clips, complete and incomplete ones; keep the epoch that validates best.
 
         Args:
             train: Training clips, or a dataset with `train` and perhaps `valid`.
             valid: Validation clips; without them, 15 % of the training clips are set aside.
+                Their classes are compared by name.
 
         Raises:
-            DataError: If a modality or the labels are not in the clips.
-            TrainingError: If a loss is not finite.
+            DataError: If a modality or the labels are not in the clips, or validation clips have
+                labels that training clips cannot have.
+            TrainingError: If a loss is not finite; the best epoch before it, if any, is kept.
         """
         if isinstance(train, Dataset):
             valid = valid if valid is not None or "valid" not in train.splits else train["valid"]
             train = train["train"]
-        if valid is None:
-            train, valid = _set_aside(train, self.config.seed)
-        dataset = self._seen(train, valid)
+        dataset = self._to_learn_from(train, valid)
         training = Training(
             dataset,
             self.config,
@@ -113,23 +123,52 @@ class MMAlign:
             validations={"valid": dataset["valid"]},
             device=choose_device(self.device),
         )
-        training.run()
-        self.predictor = training.select("valid")
-        self.history = training.state.history
+        try:
+            training.run()
+        except TrainingError as error:
+            raise TrainingError(f"{error} {self._keep_what_there_is(training)}") from error
+        self._keep_best(training)
         return self
 
-    def _seen(self, train: Split, valid: Split) -> Dataset:
+    def _keep_best(self, training: Training) -> None:
+        self.predictor = training.select("valid")
+        self.history = training.state.history
+
+    def _keep_what_there_is(self, training: Training) -> str:
+        """Keep the best epoch of a training that broke off; tells what was kept."""
+        epochs = len(training.state.history)
+        if epochs == 0:
+            return "No epoch was finished: nothing of it is kept."
+        self._keep_best(training)
+        return f"Kept the best of {epochs} finished epoch{'s' if epochs > 1 else ''}."
+
+    def _to_learn_from(self, train: Clips, valid: Clips | None) -> Dataset:
+        """Both splits as the method sees them, their labels in the same terms."""
+        rows = gathered(train)
+        task = task_of(rows)
+        known = self._labelled("train", rows, task)
+        if valid is None:
+            known, held_out = _set_aside(known, self.config.seed)
+        else:
+            held_out = self._labelled("valid", valid, task)
+        return self._seen({"train": known, "valid": held_out}, task)
+
+    def _labelled(self, name: str, clips: Clips, task: Task) -> Split:
+        try:
+            return labelled(clips, [self.visible, self.victim], task)
+        except DataError as error:
+            raise error.located(split=name) from None
+
+    def _seen(self, splits: Mapping[str, Split], task: Task) -> Dataset:
         see = find_method(self.config.method).see
-        splits = {
+        seen = {
             name: see(self._pair_of(split), self.visible, self.victim)
-            for name, split in (("train", train), ("valid", valid))
+            for name, split in splits.items()
         }
-        dims = {name: _dim(splits["train"], name) for name in (self.visible, self.victim)}
-        for name, split in splits.items():
-            if split.labels is None:
-                raise DataError("there are no labels to learn from", split=name)
+        dims = {name: _dim(seen["train"], name) for name in (self.visible, self.victim)}
+        for split in seen.values():
             check_features(split, dims, visible=self.visible)
-        return Dataset(_task_of(train), dims, splits)
+        return Dataset(task, dims, seen)
 
     def _pair_of(self, split: Split) -> Split:
         for name in (self.visible, self.victim):
@@ -153,12 +192,26 @@ class MMAlign:
             raise MMAlignError("this model is not fitted. Call fit(train, valid=…) first.")
         return self.predictor
 
+    @property
+    def classes_(self) -> Shaped[np.ndarray, " classes"]:
+        """Names of the classes, in the order of their indices; `classes_[predict(clips)]`.
+
+        Raises:
+            AttributeError: If the model is not fitted or predicts numbers, as in scikit-learn.
+        """
+        if self.predictor is None or not isinstance(self.predictor.task, Classification):
+            raise AttributeError("classes_: only a fitted classifier has classes")
+        return np.array(self.predictor.task.classes)
+
     def predict(self, clips: Clips) -> Labels:
-        """One prediction a clip: a number, or the index of a class."""
+        """One prediction a clip: a number, or the index of a class in `classes_`.
+
+        Labels are not looked at: clips may have any, or none.
+        """
         return self.fitted.to_labels(self.fitted.outputs(self.prepared(clips)))
 
     def predict_proba(self, clips: Clips) -> Float[np.ndarray, "clips classes"]:
-        """Probability of each class.
+        """Probability of each class, in the order of `classes_`.
 
         Raises:
             MMAlignError: If the task is regression.
@@ -171,18 +224,13 @@ class MMAlign:
         return shares
 
     def score(self, clips: Clips) -> dict[str, float]:
-        """The task's metrics on labelled clips.
+        """The task's metrics on labelled clips; classes are compared by name.
 
         Raises:
-            DataError: If the clips have no labels of the model's task.
+            DataError: If a clip has no label, or one that the model does not know.
         """
-        split = self.prepared(clips)
-        if split.labels is None or len(split) == 0:
-            raise DataError(
-                f"there are no labels of the model's task, {task_to_json(self.fitted.task)}",
-                fix="Score on data with the same classes, or use predict.",
-            )
-        return self.fitted.evaluate(split)
+        split = labelled(clips, [self.visible, self.victim], self.fitted.task)
+        return self.fitted.evaluate(self.prepared(split))
 
     def impute(self, clips: Clips) -> list[Float[np.ndarray, "_ _"]]:
         """The hidden steps `[time, dim]` that would stand in for the victim, clip by clip."""
@@ -225,18 +273,19 @@ class MMAlign:
     def prepared(self, clips: Clips) -> Split:
         """The clips as the model sees them: checked, and its two modalities only.
 
-        A victim that no clip has need not be there at all. Labels of another task are left out.
+        A victim that no clip has need not be there at all. Labels are left out unless all of them
+        are in the terms of the model's task.
 
         Raises:
             DataError: If the visible modality is missing, or features do not fit the model.
         """
-        split = clips if isinstance(clips, Split) else _from_clips(clips, self)
+        pair = [self.visible, self.victim]
+        split = with_labels_that_fit(clips, pair, self.fitted.task)
         if self.victim not in split.sequences:
             absent = {**split.sequences, self.victim: [None] * len(split)}
             split = replace(split, sequences=absent)
-        split = _with_labels_of(self.fitted.task, self._pair_of(split))
         see = find_method(self.config.method).see
-        seen = see(split, self.visible, self.victim)
+        seen = see(self._pair_of(split), self.visible, self.victim)
         check_features(seen, self.fitted.features(), visible=self.visible)
         return seen
 
@@ -250,20 +299,17 @@ class MMAlign:
     def save(self, path: str | PathLike[str]) -> None:
         """Write config, weights, model card and manifest into a directory of their own.
 
+        A model that is there is replaced as a whole: a kill leaves the old one or the new.
+
         Raises:
-            MMAlignError: If the model is not fitted, or the directory holds anything else.
+            MMAlignError: If the model is not fitted, or there is anything else than a saved model.
         """
-        folder = Path(path)
-        if folder.exists() and {file.name for file in folder.iterdir()} - SAVED_FILES:
-            raise MMAlignError(
-                f"{folder}: holds other files than a saved model. Give another path."
-            )
-        with new_directory(folder.with_name(f".{folder.name}.new")) as draft:
-            save_artifact(draft, Artifact(self.fitted, self.config))
+        artifact = Artifact(self.fitted, self.config)
+        folder = Path(path).resolve()
+        _check_replaceable(folder)
+        with replaced_directory(folder) as draft:
+            save_artifact(draft, artifact)
             seal(draft, {})
-        if folder.exists():
-            shutil.rmtree(folder)
-        folder.with_name(f".{folder.name}.new").replace(folder)
 
     save_pretrained = save
 
@@ -275,13 +321,13 @@ class MMAlign:
             CorruptArtifactError: If a file is not as it was written.
             MMAlignError: If there is no finished model.
         """
-        artifact = load_artifact(Path(path))
+        artifact = load_artifact(standing_directory(Path(path)))
         return cls.of(artifact.predictor, artifact.config)
 
     @classmethod
     def of(cls, predictor: Predictor, config: Config) -> "MMAlign":
         """An estimator around a model that was trained elsewhere."""
-        model = cls(predictor.visible, predictor.victim, **config_to_json(config))
+        model = cls(predictor.visible, predictor.victim, **settings_of(config))
         model.predictor = predictor
         return model
 
@@ -293,7 +339,7 @@ class MMAlign:
             CorruptArtifactError: If a file is not as it was written.
             MMAlignError: If there is no such model.
         """
-        if Path(name).is_dir():
+        if standing_directory(Path(name)).is_dir():
             return cls.load(name)
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError
@@ -333,28 +379,21 @@ def check_features(split: Split, features: Mapping[str, int], *, visible: str) -
                 )
 
 
-def _with_labels_of(task: Task, split: Split) -> Split:
-    """The split with labels in the terms of a task; without them where they are of another."""
-    if split.labels is None or split.task is None or split.task == task:
-        return split
-    if isinstance(task, Classification) and isinstance(split.task, Classification):
-        if set(split.task.classes) == set(task.classes):
-            names = split.task.classes
-            labels = np.array([task.classes.index(names[k]) for k in split.labels], np.int64)
-            return replace(split, labels=labels, task=task)
-    elif isinstance(task, Regression) and isinstance(split.task, Regression):
-        return split
-    return replace(split, labels=None, task=task)
+def _check_replaceable(folder: Path) -> None:
+    """Check that the folder is a saved model, empty, or not there at all.
 
-
-def _task_of(split: Split) -> Task:
-    if split.labels is None:
-        raise DataError("training clips have no labels", fix="Give them a label each.")
-    if split.task is not None:
-        return split.task
-    if split.labels.dtype.kind == "f":
-        return Regression()
-    return Classification(tuple(map(str, range(max(2, int(split.labels.max()) + 1)))))
+    Raises:
+        MMAlignError: If not.
+    """
+    problem = ""
+    if folder.is_file():
+        problem = "is a file. Give the path of a directory."
+    elif folder == Path.cwd():
+        problem = "is the working directory, which cannot be replaced. Give a path inside it."
+    elif folder.exists() and {file.name for file in folder.iterdir()} - SAVED_FILES:
+        problem = "holds other files than a saved model. Give another path."
+    if problem:
+        raise MMAlignError(f"{folder}: {problem}")
 
 
 def _dim(split: Split, modality: str) -> int:
@@ -362,10 +401,6 @@ def _dim(split: Split, modality: str) -> int:
         if steps is not None:
             return int(steps.shape[1])
     raise DataError("no training clip has the modality", modality=modality)
-
-
-def _from_clips(clips: Sequence[Clip], model: MMAlign) -> Split:
-    return Split.from_clips(clips, [model.visible, model.victim], model.fitted.task)
 
 
 def _set_aside(train: Split, seed: int) -> tuple[Split, Split]:

@@ -201,7 +201,7 @@ class Training:
             if not math.isfinite(metrics["loss"]):
                 raise TrainingError(
                     f"the validation loss is {metrics['loss']} after epoch {epoch}. "
-                    "Lower the learning rate; the last good state is kept."
+                    "Lower the learning rate."
                 )
             record["valid"][name] = metrics
             score = selection_score(self.predictor.task, metrics)

@@ -17,7 +17,7 @@ STEP_NEGATIVES = 256
 
 
 class TrainingError(MMAlignError):
-    """Training cannot go on; the last good state is kept."""
+    """Training cannot go on; epochs that were finished are not lost."""
 
 
 def labels_of(batch: Pair) -> Float[Tensor, " batch"] | Int[Tensor, " batch"]:

@@ -28,7 +28,7 @@ from mmalign.imputers import (
 )
 from mmalign.imputers.model import Scaler
 from mmalign.model.backbone import Backbone
-from mmalign.training.config import Config, config_from
+from mmalign.training.config import Config, config_from, config_to_json
 from mmalign.training.denoise import MissingLoss
 from mmalign.training.losses import imputed_loss
 from mmalign.training.meta import meta_loss
@@ -207,6 +207,13 @@ def configure(settings: Mapping[str, Any]) -> Config:
     """
     method = find_method(str(settings.get("method", Config.method)))
     return config_from({**method.defaults, **settings})
+
+
+def settings_of(config: Config) -> dict[str, Any]:
+    """The settings from which `configure` makes this config: the method, and what is no default."""
+    defaults = config_to_json(configure({"method": config.method}))
+    changed = {k: v for k, v in config_to_json(config).items() if v != defaults[k]}
+    return {"method": config.method, **changed}
 
 
 def build_model(

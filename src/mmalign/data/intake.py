@@ -1,0 +1,175 @@
+"""Clips as users hand them over, as a split whose labels are in the terms of one task."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mmalign.data.clip import Clip
+from mmalign.data.dataset import Dataset
+from mmalign.data.split import Split, encode_labels
+from mmalign.data.task import Classification, Label, Labels, Regression, Task
+from mmalign.errors import DataError
+
+MAX_CLASSES = 10_000
+
+if TYPE_CHECKING:
+    Clips = Split | Clip | Iterable[Clip]
+else:
+    # Anything may be handed over; what is no clip is refused here, in words that help.
+    Clips = object
+
+
+def labelled(clips: Clips, modalities: Sequence[str], task: Task) -> Split:
+    """The clips with labels in the terms of a task.
+
+    Classes are told apart by name where the clips know their names.
+
+    Raises:
+        DataError: If these are no clips, or a clip has no label, or one that is not the task's.
+    """
+    rows = gathered(clips)
+    own_task = rows.task if isinstance(rows, Split) else None
+    if own_task is not None and type(own_task) is not type(task):
+        raise DataError(
+            f"the labels are {_kind(own_task)}, those of the model are {_kind(task)}",
+            fix="Give clips that are labelled for the same task.",
+        )
+    written = _written(rows)
+    if isinstance(own_task, Regression):
+        # Another corpus may have another range; what its own task let in is not measured again.
+        labels: Labels = np.asarray(written, np.float32)
+    else:
+        labels = encode_labels(_ids(rows), written, task)
+    return replace(_unlabelled(rows, modalities, task), labels=labels)
+
+
+def with_labels_that_fit(clips: Clips, modalities: Sequence[str], task: Task) -> Split:
+    """The clips with labels in the terms of a task; without any where one does not fit.
+
+    Raises:
+        DataError: If these are no clips.
+    """
+    rows = gathered(clips)
+    try:
+        return labelled(rows, modalities, task)
+    except DataError:
+        return _unlabelled(rows, modalities, task)
+
+
+def gathered(clips: Clips) -> Split | list[Clip]:
+    """A split as it is; one clip, or whatever yields clips, as a list.
+
+    Raises:
+        DataError: If these are no clips.
+    """
+    if isinstance(clips, Split):
+        return clips
+    if isinstance(clips, Clip):
+        return [clips]
+    if isinstance(clips, Dataset):
+        some = next(iter(clips.splits))
+        raise DataError(
+            "expected the clips of one split, got a dataset", fix=f"Give one, e.g. data[{some!r}]."
+        )
+    if not isinstance(clips, Iterable):
+        raise _no_clip(clips)
+    rows = list(clips)
+    for position, clip in enumerate(rows):
+        if not isinstance(clip, Clip):
+            raise _no_clip(clip, f" at position {position}")
+    return rows
+
+
+def task_of(clips: Split | list[Clip]) -> Task:
+    """What the clips are labelled for: the task they know of, or the one their labels suggest.
+
+    Raises:
+        DataError: If there are no labels, or they suggest nothing.
+    """
+    if isinstance(clips, Split) and clips.task is not None:
+        return clips.task
+    return suggested_task([label for label in _written(clips) if label is not None])
+
+
+def suggested_task(labels: Sequence[Label]) -> Task:
+    """Classes for names and integers, a number for the rest.
+
+    An integer is the index of a class, here as everywhere.
+
+    Raises:
+        DataError: If there are both names and numbers, or integers that cannot be indices.
+
+    >>> suggested_task(["run", "walk", "run"])
+    Classification(classes=('run', 'walk'))
+    >>> suggested_task([0.5, 2])
+    Regression(low=-inf, high=inf)
+    """
+    kinds = {type(label) for label in labels}
+    if kinds == {str}:
+        return Classification(tuple(sorted(set(map(str, labels)))))
+    if str in kinds:
+        raise DataError(
+            "some labels are names and some are numbers", fix="Give all clips the same kind."
+        )
+    if kinds == {bool}:
+        return Classification(("False", "True"))
+    if kinds <= {int, bool}:
+        return _counted(min(map(int, labels)), max(map(int, labels)))
+    return Regression()
+
+
+def _counted(least: int, most: int) -> Classification:
+    if least < 0 or most >= MAX_CLASSES:
+        raise DataError(
+            f"integer labels are indices of classes, from 0; got {least if least < 0 else most}",
+            fix="Give classes by name, e.g. 'no' and 'yes', and numbers to predict as floats.",
+        )
+    return Classification(tuple(map(str, range(max(2, most + 1)))))
+
+
+def _written(rows: Split | list[Clip]) -> list[Label | None]:
+    """Labels as people write them: names of classes where they are known, numbers elsewhere."""
+    given = rows.labels if isinstance(rows, Split) else [clip.label for clip in rows]
+    ids = _ids(rows)
+    labels = [] if given is None else [_plain(*pair) for pair in zip(given, ids, strict=True)]
+    if all(label is None for label in labels):
+        raise DataError("there are no labels", fix="Give each clip one.")
+    if not isinstance(rows, Split) or not isinstance(rows.task, Classification):
+        return labels
+    return [rows.task.classes[index] for index in encode_labels(ids, labels, rows.task)]
+
+
+def _plain(label: object, clip_id: str) -> Label | None:
+    """The label in Python's own types, whatever width numpy gave it."""
+    value = label.item() if isinstance(label, np.generic) else label
+    if value is not None and not isinstance(value, int | float | str):
+        raise DataError(
+            f"the label is neither a name nor a number but {type(value).__name__}",
+            clip=clip_id,
+            fix="Give each clip one label.",
+        )
+    return value
+
+
+def _ids(rows: Split | list[Clip]) -> list[str]:
+    return list(rows.ids) if isinstance(rows, Split) else [clip.id for clip in rows]
+
+
+def _unlabelled(rows: Split | list[Clip], modalities: Sequence[str], task: Task) -> Split:
+    if isinstance(rows, Split):
+        return replace(rows, labels=None, task=task)
+    return Split.from_clips([replace(clip, label=None) for clip in rows], modalities, task)
+
+
+def _no_clip(given: object, where: str = "") -> DataError:
+    return DataError(
+        f"expected clips, got {type(given).__name__}{where}",
+        fix="A clip is mmalign.data.Clip(id, label, {modality: array [time, dim]}); "
+        "labels go with their clips, so that fit(X, y) is fit(clips).",
+    )
+
+
+def _kind(task: Task) -> str:
+    return "classes" if isinstance(task, Classification) else "numbers"

@@ -1,0 +1,127 @@
+"""Clips in every form in which users hand them over, and labels by name."""
+
+import numpy as np
+import pytest
+
+from mmalign.data import Classification, Clip, Dataset, Regression, Split
+from mmalign.data.intake import gathered, labelled, suggested_task, task_of, with_labels_that_fit
+from mmalign.errors import DataError
+
+STEPS = np.zeros((2, 3), np.float32)
+AB = Classification(("a", "b"))
+
+
+def clip(label, clip_id="x"):
+    made = Clip(clip_id, None, {"eye": STEPS})
+    object.__setattr__(made, "label", label)  # what the annotation does not allow comes, too
+    return made
+
+
+def split(labels, task=None):
+    ids = tuple(f"clip{number}" for number in range(len(labels)))
+    made = Split(ids, None, {"eye": [STEPS] * len(labels)}, task=task)
+    object.__setattr__(made, "labels", labels)
+    return made
+
+
+def learned(clips):
+    rows = gathered(clips)
+    found = labelled(rows, ["eye"], task_of(rows))
+    return found.task, found.labels.tolist()
+
+
+def test_labels_are_compared_by_name_and_may_lack_a_class():
+    three = Classification(("c", "b", "a"))
+    turned = labelled(split(np.array([1, 0, 1]), AB), ["eye"], three)
+    assert turned.task == three
+    assert turned.labels.tolist() == [1, 2, 1]
+    unused = labelled(split(np.array([2, 1]), three), ["eye"], AB)  # nobody is in class c
+    assert unused.labels.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("width", [np.int8, np.uint8, np.int32, np.int64, np.uint64])
+def test_integers_of_any_width_are_indices(width):
+    wanted = Classification(("0", "1", "2")), [2, 0]
+    assert learned(split(np.array([2, 0], width))) == wanted
+    assert learned([clip(width(2)), clip(width(0))]) == wanted
+
+
+def test_names_and_truth_values_are_classes_and_other_numbers_are_numbers():
+    assert learned(split(np.array(["b", "a", "b"]))) == (AB, [1, 0, 1])
+    assert learned(split(np.array([True, False]))) == (Classification(("False", "True")), [1, 0])
+    assert learned([clip("b"), clip("a")]) == (AB, [1, 0])
+    assert learned([clip(1), clip(0.5)]) == (Regression(), [1, 0.5])
+    assert learned(split(np.array([1, 0.5]))) == (Regression(), [1, 0.5])
+
+
+def test_numbers_are_not_measured_by_another_range():
+    wide = split(np.array([5, -9], np.float32), Regression())
+    assert labelled(wide, ["eye"], Regression(-3, 3)).labels.tolist() == [5, -9]
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([-1, 1], "integer labels are indices of classes, from 0; got -1. Give classes by name"),
+        ([0, 10**9], "from 0; got 1000000000"),
+        (["a", 1], "some labels are names and some are numbers"),
+        (["a", "a"], "two or more different class names"),
+        ([None, None], "there are no labels"),
+        ([], "there are no labels"),
+        (["a", None, "b"], "clip x: no label, though other clips have one"),
+        ([[1, 0], [0, 1]], "clip x: the label is neither a name nor a number but list"),
+    ],
+)
+def test_labels_that_suggest_no_task_are_refused(labels, message):
+    with pytest.raises(DataError, match=message):
+        learned([clip(label) for label in labels])
+
+
+@pytest.mark.parametrize(
+    ("clips", "message"),
+    [
+        (split(np.array([0, 1]), Classification(("a", "c"))), "clip1: label 'c' is none of a, b"),
+        (split(np.array([0, 7]), AB), "clip1: label 7 is outside 0..1"),
+        (split(np.array([0, -1]), AB), "clip1: label -1 is outside 0..1"),
+        (split(np.array([0.0, np.inf])), "clip1: label inf is outside 0..1"),
+        (split(np.array([0.0]), Regression()), "are numbers, those of the model are classes"),
+        ([clip("a"), clip(None)], "no label, though"),
+        ([clip(None)], "there are no labels"),
+    ],
+)
+def test_labels_that_do_not_fit_a_task_are_refused_or_left_out(clips, message):
+    with pytest.raises(DataError, match=message):
+        labelled(clips, ["eye"], AB)
+    found = with_labels_that_fit(clips, ["eye"], AB)
+    assert len(found) == len(clips)
+    assert found.labels is None
+
+
+def test_one_clip_and_anything_that_yields_clips_will_do():
+    clips = [clip("a"), clip("b")]
+    assert gathered(clips[0]) == clips[:1]
+    for many in (clips, tuple(clips), iter(clips), (one for one in clips)):
+        assert with_labels_that_fit(many, ["eye"], AB).labels.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            np.zeros((2, 3)),
+            "expected clips, got ndarray at position 0. A clip is mmalign.data.Clip",
+        ),
+        ([0, 1], "got int at position 0.*fit\\(X, y\\) is fit\\(clips\\)"),
+        ([clip(1), None], "got NoneType at position 1"),
+        (7, "expected clips, got int"),
+        (Dataset(AB, {"eye": 3}, {"test": split([])}), r"a dataset. Give one.*\['test'\]"),
+    ],
+)
+def test_what_is_no_clip_is_refused(given, message):
+    with pytest.raises(DataError, match=message):
+        gathered(given)
+
+
+def test_many_classes_are_suggested_by_their_largest_index():
+    assert suggested_task([3, 1]).classes == ("0", "1", "2", "3")
+    assert suggested_task([0]).classes == ("0", "1")
