@@ -15,7 +15,7 @@ from safetensors.numpy import load_file
 from mmalign.data import write_native
 from tests.cli.many import mmalign_many
 from tests.cli.test_data import mmalign
-from tests.training.small import small_dataset
+from tests.training.small import poisoned, small_dataset
 
 FLAGS = ["--visible", "visible", "--victim", "victim", "--survival", "0.5"]
 SETTINGS = ["dim=8", "heads=2", "window=2", "epochs=2", "batch_size=16"]
@@ -167,6 +167,19 @@ def test_mistakes_in_use_are_one_line_and_exit_2(run, data):
     for done, (_, message) in zip(mmalign_many(lines), USE_MISTAKES, strict=True):
         assert done.returncode == 2, done
         assert message in done.stderr
+
+
+def test_a_clip_that_overflows_is_named(run, tmp_path):
+    dataset = poisoned(small_dataset(), "test", {"test-00005"}, "visible", 1e30)
+    write_native(dataset, tmp_path / "huge")
+    commands = [
+        ["evaluate", run, tmp_path / "huge"],
+        ["predict", run, tmp_path / "huge", "--out", tmp_path / "p.jsonl"],
+    ]
+    for done in mmalign_many(commands):
+        assert done.returncode == 2, done
+        assert "clip test-00005: the model's output is not finite" in done.stderr
+    assert not (tmp_path / "p.jsonl").exists()
 
 
 def mmalign_twice(*words: object) -> subprocess.CompletedProcess:

@@ -13,6 +13,7 @@ from torch import Tensor
 from mmalign.data.batching import Batch, Batches
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task
+from mmalign.errors import DataError
 from mmalign.evaluation.floors import score
 from mmalign.imputers.model import Model
 from mmalign.model.pair import to_pair
@@ -32,6 +33,10 @@ def unwatched(batches: Iterator[Batch], _: int) -> Iterator[Batch]:
     return batches
 
 
+class NonFiniteOutputError(DataError):
+    """A clip for which the model has no answer: its output is NaN or infinite."""
+
+
 @dataclass(frozen=True)
 class Predictor:
     """A model with the names of its modalities and its task; `watch` sees its batches go by."""
@@ -44,7 +49,11 @@ class Predictor:
 
     @torch.no_grad()
     def outputs(self, split: Split) -> Float[Tensor, "clips outputs"]:
-        """Raw outputs of the model, one row a clip, in the split's order."""
+        """Raw outputs of the model, one row a clip, in the split's order.
+
+        Raises:
+            NonFiniteOutputError: If an output is NaN or infinite, which is no prediction.
+        """
         self.model.eval()
         device = self.model.label_mean.device
         dtype = self.model.label_mean.dtype
@@ -60,7 +69,9 @@ class Predictor:
             ]
         )
         rows = torch.tensor([row for batch in order for row in batch])
-        return torch.empty_like(answers).index_copy_(0, rows, answers)
+        outputs = torch.empty_like(answers).index_copy_(0, rows, answers)
+        _check_finite(outputs, split)
+        return outputs
 
     def features(self) -> dict[str, int]:
         """Feature dims of the two modalities."""
@@ -86,6 +97,17 @@ class Predictor:
         device = self.model.label_mean.device
         loss = main_loss(self.model, outputs.to(device), torch.from_numpy(labels).to(device))
         return score(self.task, self.to_labels(outputs), labels) | {"loss": loss.item()}
+
+
+def _check_finite(outputs: Float[Tensor, "clips outputs"], split: Split) -> None:
+    """Refuse what argmax would take for the first class."""
+    is_finite = outputs.isfinite().all(dim=1)
+    if not bool(is_finite.all()):
+        raise NonFiniteOutputError(
+            "the model's output is not finite",
+            clip=split.ids[int(is_finite.long().argmin())],
+            fix="Look for extreme feature values; scale them as in training, or leave it out.",
+        )
 
 
 def _evaluation_batch(split: Split) -> int:
