@@ -189,6 +189,7 @@ def test_a_changed_config_or_dataset_is_refused_with_the_difference(tmp_path):
 def test_a_run_killed_at_birth_can_be_started_again(tmp_path):
     (tmp_path / "run" / "checkpoint").mkdir(parents=True)
     (tmp_path / "run" / ".lock").touch()
+    (tmp_path / "run" / ".run.json.k1ll3d__").touch()
     assert small_run(tmp_path / "run").execute(ignore)["epochs"] == 4
 
 
@@ -225,6 +226,25 @@ def test_a_foreign_directory_is_refused(tmp_path):
     (tmp_path / "note.txt").write_text("mine")
     with pytest.raises(MMAlignError, match="no run directory"):
         small_run(tmp_path).execute(ignore)
+
+
+def test_a_directory_of_hidden_files_is_refused_and_left_alone(tmp_path):
+    (tmp_path / ".env.local").write_text("mine")
+    (tmp_path / ".git").mkdir()
+    with pytest.raises(MMAlignError, match="no run directory"):
+        small_run(tmp_path).execute(ignore)
+    assert {path.name for path in tmp_path.iterdir()} == {".env.local", ".git"}
+
+
+def test_resuming_removes_the_run_s_own_drafts_only(tmp_path):
+    out = interrupted(tmp_path / "run")
+    drafts = [out / ".result.json.ab12_xyz", out / "checkpoint" / ".state.safetensors.0123abcd"]
+    others = [out / ".dvc.yaml", out / ".result.json.swp", out / "checkpoint" / ".keep.me"]
+    for file in (*drafts, *others):
+        file.write_text("something")
+    small_run(out).execute(ignore)
+    assert not any(file.exists() for file in drafts)
+    assert all(file.exists() for file in others)
 
 
 def test_a_busy_directory_is_refused(tmp_path):

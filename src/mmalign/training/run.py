@@ -2,7 +2,6 @@
 
 import io
 import platform
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -12,15 +11,21 @@ from typing import Any, cast
 import pyarrow.parquet as pq
 import torch
 
-from mmalign.claim import claimed
+from mmalign.claim import LOCK, claimed
 from mmalign.data.dataset import Dataset
 from mmalign.data.fingerprint import dataset_hash
 from mmalign.data.missingness import Masks, Protocol
 from mmalign.errors import DataError, MMAlignError
 from mmalign.evaluation.floors import constant_floor
-from mmalign.files import write_atomically
+from mmalign.files import drafts_of, write_atomically
 from mmalign.model.backbone import count_parameters
-from mmalign.training.artifact import MANIFEST, Artifact, save_artifact, seal
+from mmalign.training.artifact import (
+    MANIFEST,
+    SAVED_FILES,
+    Artifact,
+    save_artifact,
+    seal,
+)
 from mmalign.training.checkpoint import load_checkpoint, save_checkpoint
 from mmalign.training.config import Config, config_to_json
 from mmalign.training.distributed import World
@@ -36,6 +41,9 @@ from mmalign.training.records import keep_identity, without_nan, write_json, wri
 from mmalign.version import __version__
 
 IDENTITY, CHECKPOINT = "run.json", "checkpoint/state.safetensors"
+METRICS, MASKS, RESULT = "metrics.jsonl", "masks.json", "result.json"
+PREDICTIONS = "predictions.parquet"
+WRITTEN = SAVED_FILES | {IDENTITY, CHECKPOINT, METRICS, MASKS, RESULT, PREDICTIONS}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,11 +93,11 @@ class Run:
             record = training.run_epoch()
             if self.world.is_leader:
                 save_checkpoint(training.state, self.out / CHECKPOINT)
-                write_json_lines(self.out / "metrics.jsonl", training.state.history)
+                write_json_lines(self.out / METRICS, training.state.history)
                 on_epoch(record, training)
         if not self.world.is_leader:
             return {}
-        masks.save(self.out / "masks.json")
+        masks.save(self.out / MASKS)
         return self._finish(training, seen)
 
     def _prepare(self, seen: Dataset) -> Training:
@@ -109,8 +117,8 @@ class Run:
     def _finish(self, training: Training, seen: Dataset) -> dict[str, Any]:
         predictor = training.select(self.protocol.setting)
         result = self._result(predictor, training.state, seen)
-        _write_predictions(predictor, seen, self.out / "predictions.parquet")
-        write_json(self.out / "result.json", result)
+        _write_predictions(predictor, seen, self.out / PREDICTIONS)
+        write_json(self.out / RESULT, result)
         save_artifact(self.out, Artifact(predictor, self.config), summary=_summary(result))
         seal(self.out, self._identity())
         return cast(dict[str, Any], without_nan(result))
@@ -178,11 +186,8 @@ class Run:
         """A directory is ours if it is new, empty, a run, or a run that was killed at birth."""
         if not self.out.exists() or (self.out / IDENTITY).exists():
             return
-        is_ours = self.out.is_dir() and all(
-            path.name in ("checkpoint", MANIFEST) or path.name.startswith(".")
-            for path in self.out.iterdir()
-        )
-        if not is_ours:
+        born = {self.out / name for name in (LOCK, Path(CHECKPOINT).parent.name, MANIFEST)}
+        if not self.out.is_dir() or set(self.out.iterdir()) - born - set(_drafts(self.out)):
             raise MMAlignError(f"{self.out}: exists and is no run directory. Give another --out.")
 
     def _check_identity(self, identity: dict[str, Any]) -> None:
@@ -194,13 +199,14 @@ class Run:
             )
 
 
+def _drafts(folder: Path) -> list[Path]:
+    """What a killed run left half written, and nothing else: other hidden files are the user's."""
+    return [draft for name in sorted(WRITTEN) for draft in drafts_of(folder / name)]
+
+
 def _sweep(folder: Path) -> None:
-    """Remove drafts that a killed process left behind."""
-    for draft in (*folder.glob(".?*.*"), *(folder / "checkpoint").glob(".*")):
-        if draft.is_dir():
-            shutil.rmtree(draft, ignore_errors=True)
-        else:
-            draft.unlink(missing_ok=True)
+    for draft in _drafts(folder):
+        draft.unlink(missing_ok=True)
 
 
 def _write_predictions(predictor: Predictor, seen: Dataset, file: Path) -> None:
