@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -180,6 +181,15 @@ def test_a_clip_that_overflows_is_named(run, tmp_path):
         assert done.returncode == 2, done
         assert "clip test-00005: the model's output is not finite" in done.stderr
     assert not (tmp_path / "p.jsonl").exists()
+
+
+def test_masks_that_were_changed_are_refused(run, data, tmp_path):
+    shutil.copytree(run, tmp_path / "run")
+    masks = tmp_path / "run" / "masks.json"
+    masks.write_bytes(masks.read_bytes().replace(b"test-00001", b"test-00002"))
+    (done,) = mmalign_many([["evaluate", tmp_path / "run", data]])
+    assert done.returncode == 2, done
+    assert "masks.json: its bytes are not those that were written" in done.stderr
 
 
 def mmalign_twice(*words: object) -> subprocess.CompletedProcess:

@@ -14,7 +14,7 @@ import pytest
 
 from mmalign.data import Masks
 from mmalign.errors import CorruptArtifactError, DataError, MMAlignError
-from mmalign.training.artifact import load_artifact
+from mmalign.training.artifact import load_artifact, load_masks
 from mmalign.training.losses import TrainingError
 from mmalign.training.run import CHECKPOINT
 from tests.training.small import (
@@ -126,6 +126,7 @@ def test_a_run_directory_holds_what_it_promises(finished):
     assert sum(hits) / len(hits) == pytest.approx(result["metrics"]["test"]["accuracy"])
     masks = Masks.load(finished / "masks.json")
     assert masks.protocol == small_protocol()
+    assert load_masks(finished) == masks
     assert not any(table["has_victim"])
 
 
@@ -274,7 +275,8 @@ def test_a_damaged_checkpoint_is_refused(tmp_path):
 def test_a_damaged_artifact_never_loads(finished, tmp_path):
     import shutil
 
-    for name in ("model.safetensors", "config.json"):
+    readers = {"model.safetensors": load_artifact, "config.json": load_artifact}
+    for name, read in (readers | {"masks.json": load_masks}).items():
         copy = tmp_path / name
         shutil.copytree(finished, copy)
         content = bytearray((copy / name).read_bytes())
@@ -283,7 +285,7 @@ def test_a_damaged_artifact_never_loads(finished, tmp_path):
             damaged[place] ^= 4
             (copy / name).write_bytes(damaged)
             with pytest.raises(CorruptArtifactError, match=name):
-                load_artifact(copy)
+                read(copy)
     (copy / "manifest.json").write_text("{}")
     with pytest.raises(CorruptArtifactError, match="not a manifest"):
         load_artifact(copy)

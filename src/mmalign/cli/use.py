@@ -124,13 +124,13 @@ def _show(batches: Iterator[Any], total: int) -> Iterator[Any]:
 
 def _masked_ids(run: str, split: str, model: Any) -> Sequence[str]:
     """Ids of the split that lost their victim when the run was trained."""
-    from mmalign.data.missingness import Masks
+    from mmalign.training.artifact import load_masks
     from mmalign.training.methods import find_method
 
-    file = Path(run) / "masks.json"
-    if not file.is_file() or not find_method(model.config.method).is_masked:
+    masks = load_masks(Path(run))
+    if masks is None or not find_method(model.config.method).is_masked:
         return ()
-    return Masks.load(file).missing.get(split, ())
+    return masks.missing.get(split, ())
 
 
 def _without(split: Any, modality: str | None, model: Any) -> Any:

@@ -21,6 +21,7 @@ from mmalign.files import drafts_of, write_atomically
 from mmalign.model.backbone import count_parameters
 from mmalign.training.artifact import (
     MANIFEST,
+    MASKS,
     SAVED_FILES,
     Artifact,
     save_artifact,
@@ -41,8 +42,7 @@ from mmalign.training.records import keep_identity, without_nan, write_json, wri
 from mmalign.version import __version__
 
 IDENTITY, CHECKPOINT = "run.json", "checkpoint/state.safetensors"
-METRICS, MASKS, RESULT = "metrics.jsonl", "masks.json", "result.json"
-PREDICTIONS = "predictions.parquet"
+METRICS, RESULT, PREDICTIONS = "metrics.jsonl", "result.json", "predictions.parquet"
 WRITTEN = SAVED_FILES | {IDENTITY, CHECKPOINT, METRICS, MASKS, RESULT, PREDICTIONS}
 
 
