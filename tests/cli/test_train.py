@@ -51,6 +51,25 @@ def test_a_run_can_be_evaluated(run, data):
     assert "floor" in done.stdout
 
 
+def test_other_data_of_the_same_ids_is_scored_as_it_is(run, data, tmp_path):
+    other = poisoned(small_dataset(), "train", {"train-00000"}, "visible", 0.5)
+    write_native(other, tmp_path / "other")
+    write_native(small_dataset().only(["visible"]), tmp_path / "alone")
+    own, foreign, alone, chosen = mmalign_many(
+        [
+            ["evaluate", run, data],
+            ["evaluate", run, tmp_path / "other"],
+            ["evaluate", run, tmp_path / "alone"],
+            ["evaluate", run, data, "--as-is"],
+        ]
+    )
+    assert "16 clips of test, 0 with victim" in own.stdout
+    assert "not the data the run was trained on: scored as it is" in foreign.stdout
+    assert "16 clips of test, 16 with victim" in foreign.stdout
+    assert "not the data the run was trained on" in alone.stdout
+    assert chosen.stdout.startswith("16 clips of test, 16 with victim")
+
+
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
 def test_predictions_in_every_format(run, data, tmp_path, ending):
     out = tmp_path / f"predictions.{ending}"

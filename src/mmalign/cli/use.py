@@ -26,16 +26,21 @@ def evaluate(
     vectors: Vectors = None,
     threads: Threads = 1,
 ) -> None:
-    """Score a run on labelled data, beside the floor; on its own data, under its own masks."""
+    """Score a run on labelled data, beside the floor; on its own data, under its own masks.
+
+    Other data, even of the same ids, is scored as it is.
+    """
     from mmalign.cli.tables import print_scores
     from mmalign.evaluation.floors import constant_floor
 
     model, dataset = _open(run, data, threads, non_finite=non_finite, label=label, vectors=vectors)
     clips = _without(dataset[split], without, model)
-    masked = set() if as_is else set(_masked_ids(run, split, model))
-    if masked and masked <= set(clips.ids) and model.victim in clips.sequences:
+    masked = () if as_is else _masked_ids(run, split, model)
+    if masked and _is_trained_on(run, dataset, model):
         clips = clips.without(model.victim, masked)
         typer.echo("under the run's masks; --as-is leaves them out")
+    elif masked:
+        typer.echo("not the data the run was trained on: scored as it is, without the run's masks")
     prepared = model.prepared(clips)
     present = int(clips.is_present(model.victim).sum()) if model.victim in clips.sequences else 0
     typer.echo(f"{len(clips)} clips of {split}, {present} with {model.victim}")
@@ -131,6 +136,13 @@ def _masked_ids(run: str, split: str, model: Any) -> Sequence[str]:
     if masks is None or not find_method(model.config.method).is_masked:
         return ()
     return masks.missing.get(split, ())
+
+
+def _is_trained_on(run: str, dataset: Any, model: Any) -> bool:
+    """Whether the masks were made for this data: ids alone may be numbers that any file has."""
+    from mmalign.training.artifact import is_trained_on
+
+    return is_trained_on(Path(run), dataset, visible=model.visible, victim=model.victim)
 
 
 def _without(split: Any, modality: str | None, model: Any) -> Any:

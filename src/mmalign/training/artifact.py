@@ -14,6 +14,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
+from mmalign.data.dataset import Dataset
+from mmalign.data.fingerprint import dataset_hash
 from mmalign.data.missingness import Masks
 from mmalign.data.task import Classification, task_from_json, task_to_json
 from mmalign.errors import CorruptArtifactError, MMAlignError
@@ -110,6 +112,19 @@ def load_masks(folder: Path) -> Masks | None:
     if MASKS not in manifest["files"]:
         return None
     return Masks.parse(_verified(folder, MASKS, manifest))
+
+
+def is_trained_on(folder: Path, dataset: Dataset, *, visible: str, victim: str) -> bool:
+    """Whether a run was trained on this dataset, by the hash of its pair of modalities.
+
+    Raises:
+        CorruptArtifactError: If the manifest is damaged.
+        MMAlignError: If the folder holds no finished model.
+    """
+    if not {visible, victim} <= set(dataset.dims):
+        return False
+    known = _read_manifest(folder).get("data")
+    return bool(known == dataset_hash(dataset.only([visible, victim])))
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
