@@ -14,8 +14,10 @@ import pytest
 
 from mmalign.data import Masks
 from mmalign.errors import CorruptArtifactError, DataError, MMAlignError
+from mmalign.training import run
 from mmalign.training.artifact import load_artifact, load_masks
 from mmalign.training.losses import TrainingError
+from mmalign.training.machine import describe_machine
 from mmalign.training.run import CHECKPOINT
 from tests.training.small import (
     poisoned,
@@ -185,6 +187,16 @@ def test_a_changed_config_or_dataset_is_refused_with_the_difference(tmp_path):
     with pytest.raises(MMAlignError, match="holds another run; data was"):
         small_run(out, dataset=changed).execute(ignore)
     small_run(out).execute(ignore)
+
+
+def test_another_machine_is_refused_with_the_difference(tmp_path, monkeypatch):
+    out = interrupted(tmp_path / "run")
+    here = describe_machine()
+    for fact in ("architecture", "processor", "python", "torch", "numba"):
+        elsewhere = {**here, fact: "another"}
+        monkeypatch.setattr(run, "describe_machine", lambda facts=elsewhere: facts)
+        with pytest.raises(MMAlignError, match=rf"holds another run; {fact} was .*, is 'another'"):
+            small_run(out).execute(ignore)
 
 
 def test_a_run_killed_at_birth_can_be_started_again(tmp_path):

@@ -1,7 +1,6 @@
 """A training run in a directory: it resumes after a kill, and never mixes with another run."""
 
 import io
-import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -36,6 +35,7 @@ from mmalign.training.loop import (
     TrainingState,
     check_trainable,
 )
+from mmalign.training.machine import describe_machine
 from mmalign.training.methods import find_method, seen_by
 from mmalign.training.prediction import Predictor, prediction_table
 from mmalign.training.records import keep_identity, without_nan, write_json, write_json_lines
@@ -150,8 +150,7 @@ class Run:
         """All that must be equal for a checkpoint to be this run's."""
         return {
             "mmalign": __version__,
-            "torch": str(torch.__version__),
-            "python": platform.python_version(),
+            **describe_machine(),
             "threads": torch.get_num_threads(),
             "processes": self.world.size,
             "device": self.device.type,
