@@ -16,6 +16,7 @@ from safetensors.numpy import load_file
 from mmalign.data import write_native
 from tests.cli.many import mmalign_many
 from tests.cli.test_data import mmalign
+from tests.data.readers.conftest import misa_rows, write_misa
 from tests.training.small import poisoned, small_dataset
 
 FLAGS = ["--visible", "visible", "--victim", "victim", "--survival", "0.5"]
@@ -124,6 +125,43 @@ def test_an_explanation_is_a_picture(run, data, tmp_path):
     done = mmalign("explain", run, data, "--clip", "test-00001", "--out", tmp_path / "plan.png")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "plan.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_an_explanation_takes_labels_and_vectors_as_training_does(tmp_path):
+    """Text that is stored as words only is not there without its vectors."""
+    (tmp_path / "words").mkdir()
+    words = write_misa(tmp_path / "words")
+    vectors = (words / "glove5.npz").rename(tmp_path / "vectors.npz")
+    clip = misa_rows("test")[2][-1]
+    pair = ["--visible", "text", "--victim", "visual", "--survival", "0.5"]
+    train = ["train", words, "--vectors", vectors, *pair, *SMALL, "--out", tmp_path / "run"]
+    explain = ["explain", tmp_path / "run", words, "--clip", clip, "--out", tmp_path / "p.png"]
+    trained, blind, mislabelled, explained = mmalign_many(
+        [
+            train,
+            explain,
+            [*explain, "--vectors", vectors, "--label", "joy"],
+            [*explain, "--vectors", vectors],
+        ]
+    )
+    assert trained.returncode == 0, trained.stderr
+    assert "no modality 'text'" in blind.stderr
+    assert "'joy'" in mislabelled.stderr
+    assert explained.returncode == 0, explained.stderr
+    assert (tmp_path / "p.png").exists()
+
+
+def test_every_use_of_a_run_takes_a_device(run, data, tmp_path):
+    uses = [
+        ["evaluate", run, data],
+        ["predict", run, data, "--out", tmp_path / "p.csv"],
+        ["explain", run, data, "--clip", "test-00001", "--out", tmp_path / "p.png"],
+    ]
+    answers = mmalign_many([[*use, "--device", name] for use in uses for name in ("cpu", "abacus")])
+    for here, nowhere in zip(answers[::2], answers[1::2], strict=True):
+        assert here.returncode == 0, here.stderr
+        assert nowhere.returncode == 2, nowhere
+        assert "device 'abacus' cannot be used here" in nowhere.stderr
 
 
 def test_tensorboard_events_are_written(run):

@@ -89,6 +89,27 @@ def test_saving_and_loading_keeps_every_prediction(model, data, tmp_path):
         assert back.config == model.config
 
 
+def test_a_loaded_model_is_where_it_was_asked_to_be(model, tmp_path):
+    """The meta device computes nothing, but it is there on every machine."""
+    model.save(tmp_path / "saved")
+    for load in (mmalign.load, mmalign.from_pretrained):
+        for name in ("cpu", "meta"):
+            back = load(tmp_path / "saved", device=name)
+            state = back.fitted.model.state_dict().values()
+            assert {tensor.device.type for tensor in state} == {name}
+            assert back.device == name
+    with pytest.raises(ConfigError, match="device 'abacus'"):
+        mmalign.load(tmp_path / "saved", device="abacus")
+
+
+def test_what_is_imputed_and_aligned_goes_where_the_model_is(model, data, tmp_path):
+    model.save(tmp_path / "saved")
+    back = mmalign.load(tmp_path / "saved", device="meta")
+    (pair,) = back._pairs(data["test"].select([0]))
+    assert {pair.visible.device.type, pair.victim_lengths.device.type} == {"meta"}
+    assert back.fitted.model.gate.device.type == "meta"
+
+
 def test_what_is_saved_is_safetensors_and_json(model, tmp_path):
     from safetensors import safe_open
 

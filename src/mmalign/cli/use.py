@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mmalign.cli.options import Data, Label, NonFinite, RunPath, Threads, Vectors
+from mmalign.cli.options import Data, Device, Label, NonFinite, RunPath, Threads, Vectors
 from mmalign.progress import track
 
 Without = Annotated[str | None, typer.Option(help="Take this modality away from every clip first.")]
@@ -24,6 +24,7 @@ def evaluate(
     non_finite: NonFinite = "reject",
     label: Label = None,
     vectors: Vectors = None,
+    device: Device = "auto",
     threads: Threads = 1,
 ) -> None:
     """Score a run on labelled data, beside the floor; on its own data, under its own masks.
@@ -31,9 +32,11 @@ def evaluate(
     Other data, even of the same ids, is scored as it is.
     """
     from mmalign.cli.tables import print_scores
+    from mmalign.data import load_dataset
     from mmalign.evaluation.floors import constant_floor
 
-    model, dataset = _open(run, data, threads, non_finite=non_finite, label=label, vectors=vectors)
+    model = _load(run, device, threads)
+    dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
     clips = _without(dataset[split], without, model)
     masked = () if as_is else _masked_ids(run, split, model)
     if masked and _is_trained_on(run, dataset, model):
@@ -61,14 +64,17 @@ def predict(
     non_finite: NonFinite = "reject",
     label: Label = None,
     vectors: Vectors = None,
+    device: Device = "auto",
     threads: Threads = 1,
 ) -> None:
     """Predict on every clip of a dataset, whether the victim is there or not."""
     from mmalign.cli.writing import check_ending, write_table
+    from mmalign.data import load_dataset
     from mmalign.training.prediction import prediction_table
 
     check_ending(out)
-    model, dataset = _open(run, data, threads, non_finite=non_finite, label=label, vectors=vectors)
+    model = _load(run, device, threads)
+    dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
     splits, present = {}, {}
     for name in dataset.splits:
         clips = _without(dataset[name], without, model)
@@ -86,13 +92,18 @@ def explain(
     clip: Annotated[str, typer.Option(help="Id of the clip.")],
     out: Annotated[Path, typer.Option(help="Picture to write.")] = Path("plan.png"),
     non_finite: NonFinite = "reject",
+    label: Label = None,
+    vectors: Vectors = None,
+    device: Device = "auto",
 ) -> None:
     """Draw how a clip's modalities line up: the solver's plan and the predicted one."""
+    from mmalign.data import load_dataset
     from mmalign.errors import DataError
     from mmalign.experiments.pictures import check_picture, draw_plans
 
     check_picture(out)
-    model, dataset = _open(run, data, 1, non_finite=non_finite)
+    model = _load(run, device, threads=1)
+    dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
     for name in dataset.splits:
         split = dataset[name]
         if clip in split.ids:
@@ -111,15 +122,16 @@ def explain(
     typer.echo(f"picture: {out}")
 
 
-def _open(run: str, data: str, threads: int, **options: Any) -> tuple[Any, Any]:
+def _load(run: str, device: str, threads: int) -> Any:
+    """The run's model on a device, with a bar while it predicts."""
     import torch
 
     import mmalign
 
     torch.set_num_threads(threads)
-    model = mmalign.load(run)
+    model = mmalign.load(run, device=device)
     model.predictor = replace(model.fitted, watch=_show)
-    return model, mmalign.load_dataset(data, **options)
+    return model
 
 
 def _show(batches: Iterator[Any], total: int) -> Iterator[Any]:

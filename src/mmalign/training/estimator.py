@@ -21,7 +21,7 @@ from mmalign.data.task import Classification, Labels, Regression, Task, task_to_
 from mmalign.errors import ConfigError, DataError, MMAlignError
 from mmalign.files import new_directory
 from mmalign.imputers.mmalign import AlignmentDynamicsLearner
-from mmalign.model.pair import Pair, to_pair
+from mmalign.model.pair import Pair
 from mmalign.training.artifact import (
     SAVED_FILES,
     Artifact,
@@ -190,7 +190,7 @@ class MMAlign:
         for pair in self._pairs(clips):
             with torch.no_grad():
                 hidden = self.fitted.model.impute(self.fitted.model.encode_visible(pair))
-            imputed.append(hidden.steps[0].numpy())
+            imputed.append(hidden.steps[0].cpu().numpy())
         return imputed
 
     def align(self, clips: Clips) -> list[Float[np.ndarray, "_ _"]]:
@@ -219,7 +219,7 @@ class MMAlign:
                 lengths = model.victim_lengths(visible.lengths)
                 mass = imputer.predicted_plan(visible, lengths)
         dense = align.to_dense(mass, visible_lengths=visible.lengths, victim_lengths=lengths)
-        plan: Float[np.ndarray, "time victim_time"] = dense[0].numpy()
+        plan: Float[np.ndarray, "time victim_time"] = dense[0].cpu().numpy()
         return plan
 
     def prepared(self, clips: Clips) -> Split:
@@ -241,9 +241,9 @@ class MMAlign:
         return seen
 
     def _pairs(self, clips: Clips) -> list[Pair]:
-        self.fitted.model.cpu().eval()
+        self.fitted.model.eval()
         batches = Batches(self.prepared(clips), self.fitted.features(), batch_size=1)
-        return [to_pair(batch, self.visible, self.victim) for batch in batches.in_order()]
+        return [self.fitted.pair(batch) for batch in batches.in_order()]
 
     # --- files ----------------------------------------------------------------------------
 
@@ -268,15 +268,24 @@ class MMAlign:
     save_pretrained = save
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> "MMAlign":
-        """The model that `save` or `mmalign train` wrote.
+    def load(cls, path: str | PathLike[str], *, device: str = "auto") -> "MMAlign":
+        """The model that `save` or `mmalign train` wrote, on whatever device it was trained.
+
+        Args:
+            path: Its directory.
+            device: Where to compute from now on: `auto`, `cpu`, `cuda`, ….
 
         Raises:
+            ConfigError: If there is no such device here.
             CorruptArtifactError: If a file is not as it was written.
             MMAlignError: If there is no finished model.
         """
+        place = choose_device(device)
         artifact = load_artifact(Path(path))
-        return cls.of(artifact.predictor, artifact.config)
+        artifact.predictor.model.to(place)
+        model = cls.of(artifact.predictor, artifact.config)
+        model.device = device
+        return model
 
     @classmethod
     def of(cls, predictor: Predictor, config: Config) -> "MMAlign":
@@ -286,20 +295,25 @@ class MMAlign:
         return model
 
     @classmethod
-    def from_pretrained(cls, name: str | PathLike[str]) -> "MMAlign":
+    def from_pretrained(cls, name: str | PathLike[str], *, device: str = "auto") -> "MMAlign":
         """A model from a directory, or from the Hugging Face Hub by name.
 
+        Args:
+            name: The directory, or the name on the Hub.
+            device: Where to compute: `auto`, `cpu`, `cuda`, ….
+
         Raises:
+            ConfigError: If there is no such device here.
             CorruptArtifactError: If a file is not as it was written.
             MMAlignError: If there is no such model.
         """
         if Path(name).is_dir():
-            return cls.load(name)
+            return cls.load(name, device=device)
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
         try:
-            return cls.load(snapshot_download(str(name)))
+            return cls.load(snapshot_download(str(name)), device=device)
         except (OSError, HfHubHTTPError, HFValidationError) as error:
             raise MMAlignError(f"{name}: neither a directory nor a model on the Hub") from error
 

@@ -16,7 +16,7 @@ from mmalign.data.task import Classification, Labels, Task
 from mmalign.errors import DataError
 from mmalign.evaluation.floors import score
 from mmalign.imputers.model import Model
-from mmalign.model.pair import to_pair
+from mmalign.model.pair import Pair, to_pair
 from mmalign.training.losses import main_loss
 from mmalign.training.selection import GATES, selection_score
 
@@ -55,8 +55,6 @@ class Predictor:
             NonFiniteOutputError: If an output is NaN or infinite, which is no prediction.
         """
         self.model.eval()
-        device = self.model.label_mean.device
-        dtype = self.model.label_mean.dtype
         if len(split) == 0:
             return torch.empty(0, self.model.backbone.outputs)
         # Clips of like length share a batch, which costs less; rows are put back afterwards.
@@ -64,7 +62,7 @@ class Predictor:
         order = batches.order(0)
         answers = torch.cat(
             [
-                self.model(to_pair(batch, self.visible, self.victim).to(device).to(dtype)).cpu()
+                self.model(self.pair(batch)).cpu()
                 for batch in self.watch(batches.epoch(0), len(batches))
             ]
         )
@@ -72,6 +70,11 @@ class Predictor:
         outputs = torch.empty_like(answers).index_copy_(0, rows, answers)
         _check_finite(outputs, split)
         return outputs
+
+    def pair(self, batch: Batch) -> Pair:
+        """The tensors of a batch, where the model is and of its floating type."""
+        place = self.model.label_mean
+        return to_pair(batch, self.visible, self.victim).to(place.device).to(place.dtype)
 
     def features(self) -> dict[str, int]:
         """Feature dims of the two modalities."""
