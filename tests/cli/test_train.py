@@ -249,6 +249,23 @@ def test_masks_that_were_changed_are_refused(run, data, tmp_path):
     assert "masks.json: its bytes are not those that were written" in done.stderr
 
 
+def test_what_a_diverged_run_saved_can_be_used(data, tmp_path):
+    train = ["train", data, *FLAGS, *SMALL]
+    late, evaluated, early = mmalign_many(
+        [
+            [*train, "--set", "fit_learning_rate=1e38", "--out", tmp_path / "late"],
+            ["evaluate", tmp_path / "late", data],
+            [*train, "--set", "learning_rate=1e38", "--out", tmp_path / "early"],
+        ]
+    )
+    assert late.returncode == 2, late
+    assert f"is saved in {tmp_path / 'late'}" in late.stderr
+    assert evaluated.returncode == 0, evaluated.stderr
+    assert "under the run's masks" in evaluated.stdout
+    assert early.returncode == 2, early
+    assert "saved" not in early.stderr
+
+
 def mmalign_twice(*words: object) -> subprocess.CompletedProcess:
     """The command in two processes that train together."""
     torchrun = ["-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]

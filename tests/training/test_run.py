@@ -119,6 +119,7 @@ def test_a_run_directory_holds_what_it_promises(finished):
     result = json.loads((finished / "result.json").read_text())
     assert result["parameters"]["backbone"] > result["parameters"]["imputer"] > 0
     assert set(result["metrics"]) == {"valid", "test"}
+    assert result["diverged"] is None
     table = pq.read_table(finished / "predictions.parquet").to_pydict()
     hits = [
         p == y
@@ -206,17 +207,31 @@ def test_a_run_killed_at_birth_can_be_started_again(tmp_path):
     assert small_run(tmp_path / "run").execute(ignore)["epochs"] == 4
 
 
-def test_a_run_that_diverges_keeps_its_last_good_state(tmp_path):
+def test_a_run_that_diverges_ends_with_its_best_epoch(tmp_path):
+    """The imputer's first steps, after the warm-up, are the ones that go wrong."""
     out = tmp_path / "run"
-    good = interrupted(out)
-    before = (good / CHECKPOINT).read_bytes()
-    content = json.loads((out / "run.json").read_text())
-    content["config"]["learning_rate"] = 1e38
-    (out / "run.json").write_text(json.dumps(content))
-    with pytest.raises(TrainingError, match=r"Lower the learning rate"):
-        small_run(out, learning_rate=1e38).execute(ignore)
-    assert (out / CHECKPOINT).read_bytes() == before
-    assert not (out / "manifest.json").exists()
+    with pytest.raises(
+        TrainingError, match=r"Lower .* that, [12] of 2, is saved in .*run: mmalign"
+    ):
+        small_run(out, fit_learning_rate=1e38, warm_up=2).execute(ignore)
+    result = json.loads((out / "result.json").read_text())
+    assert result["epochs"] == 2
+    assert "loss is nan" in result["diverged"]
+    assert "Training diverged in epoch 3: the fit loss is nan" in (out / "README.md").read_text()
+    predictor = load_artifact(out).predictor
+    assert load_masks(out).protocol == small_protocol()
+    seen = small_protocol().apply(small_dataset())
+    assert predictor.evaluate(seen["test"]) == pytest.approx(result["metrics"]["test"])
+    with pytest.raises(MMAlignError, match="this run is finished"):
+        small_run(out, fit_learning_rate=1e38, warm_up=2).execute(ignore)
+
+
+def test_a_run_that_diverges_at_once_claims_nothing(tmp_path):
+    with pytest.raises(TrainingError) as caught:
+        small_run(tmp_path / "run", learning_rate=1e38).execute(ignore)
+    assert str(caught.value).endswith("look for extreme feature values.")
+    assert not (tmp_path / "run" / "manifest.json").exists()
+    assert not (tmp_path / "run" / CHECKPOINT).exists()
 
 
 def test_a_window_that_cannot_reach_is_told_before_anything_is_written(tmp_path):

@@ -18,7 +18,7 @@ REMEDY = "Lower the learning rate, or look for extreme feature values."
 
 
 class TrainingError(MMAlignError):
-    """Training cannot go on; the last good state is kept."""
+    """Training cannot go on."""
 
 
 def labels_of(batch: Pair) -> Float[Tensor, " batch"] | Int[Tensor, " batch"]:

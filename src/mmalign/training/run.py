@@ -35,6 +35,7 @@ from mmalign.training.loop import (
     TrainingState,
     check_trainable,
 )
+from mmalign.training.losses import TrainingError
 from mmalign.training.machine import describe_machine
 from mmalign.training.methods import find_method, seen_by
 from mmalign.training.prediction import Predictor, prediction_table
@@ -72,7 +73,7 @@ class Run:
         Raises:
             MMAlignError: If the directory is busy, finished, or belongs to another run.
             DataError: If a modality or a split is not in the data.
-            TrainingError: If a loss is not finite; the last checkpoint is kept.
+            TrainingError: If a loss is not finite; the best epoch before it, if any, is saved.
         """
         method = find_method(self.config.method)
         for split in ("train", "valid"):
@@ -89,16 +90,29 @@ class Run:
         self, seen: Dataset, masks: Masks, on_epoch: Callable[[Record, Training], None]
     ) -> dict[str, Any]:
         training = self._prepare(seen)
+        try:
+            self._run_epochs(training, on_epoch)
+        except TrainingError as error:
+            if not (self.world.is_leader and training.state.history):
+                raise
+            # The same command would diverge again: this is all that the run will ever be.
+            result = self._finish(training, seen, masks, diverged=str(error))
+            raise TrainingError(f"{error} {self._what_is_saved(result)}") from error
+        return self._finish(training, seen, masks) if self.world.is_leader else {}
+
+    def _run_epochs(self, training: Training, on_epoch: Callable[[Record, Training], None]) -> None:
         while not training.is_finished():
             record = training.run_epoch()
             if self.world.is_leader:
                 save_checkpoint(training.state, self.out / CHECKPOINT)
                 write_json_lines(self.out / METRICS, training.state.history)
                 on_epoch(record, training)
-        if not self.world.is_leader:
-            return {}
-        masks.save(self.out / MASKS)
-        return self._finish(training, seen)
+
+    def _what_is_saved(self, result: dict[str, Any]) -> str:
+        return (
+            f"The best epoch before that, {result['best_epoch']} of {result['epochs']}, is saved "
+            f"in {self.out}: mmalign evaluate, predict and explain take it."
+        )
 
     def _prepare(self, seen: Dataset) -> Training:
         training = Training(
@@ -114,9 +128,13 @@ class Run:
             load_checkpoint(self.out / CHECKPOINT, training.state)
         return training
 
-    def _finish(self, training: Training, seen: Dataset) -> dict[str, Any]:
+    def _finish(
+        self, training: Training, seen: Dataset, masks: Masks, *, diverged: str | None = None
+    ) -> dict[str, Any]:
+        """Write the selected epoch and all about it; `diverged` says what ended training early."""
         predictor = training.select(self.protocol.setting)
-        result = self._result(predictor, training.state, seen)
+        result = self._result(predictor, training.state, seen) | {"diverged": diverged}
+        masks.save(self.out / MASKS)
         _write_predictions(predictor, seen, self.out / PREDICTIONS)
         write_json(self.out / RESULT, result)
         save_artifact(self.out, Artifact(predictor, self.config), summary=_summary(result))
@@ -223,6 +241,8 @@ def _summary(result: dict[str, Any]) -> str:
         "selected on validation.",
         "",
     ]
+    if result["diverged"] is not None:
+        lines += [f"Training diverged in epoch {result['epochs'] + 1}: {result['diverged']}", ""]
     for split, metrics in result["metrics"].items():
         shown = ", ".join(
             f"{name} {value:.3f}"
