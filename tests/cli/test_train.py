@@ -71,14 +71,14 @@ def test_other_data_of_the_same_ids_is_scored_as_it_is(run, data, tmp_path):
     assert chosen.stdout.startswith("16 clips of test, 16 with victim")
 
 
-@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
+@pytest.mark.parametrize("ending", ["parquet", "CSV", "jsonl"])
 def test_predictions_in_every_format(run, data, tmp_path, ending):
     out = tmp_path / f"predictions.{ending}"
     done = mmalign("predict", run, data, "--out", out)
     assert done.returncode == 0, done.stderr
     if ending == "parquet":
         rows = pq.read_table(out).to_pylist()
-    elif ending == "csv":
+    elif ending == "CSV":
         rows = list(csv.DictReader(out.open()))
     else:
         rows = [json.loads(line) for line in out.read_text().splitlines()]

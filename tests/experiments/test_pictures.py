@@ -7,7 +7,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from mmalign.data import Clip
-from mmalign.experiments.pictures import draw_clips, draw_missingness, draw_plans
+from mmalign.errors import ConfigError
+from mmalign.experiments.pictures import check_picture, draw_clips, draw_missingness, draw_plans
 from tests.training.small import small_dataset
 
 WORDS = ("a", "$$", "film", "$x^")
@@ -73,3 +74,11 @@ def test_names_of_modalities_may_hold_dollars(tmp_path):
     draw_missingness([("all", renamed)], tmp_path / "missing.png")
     assert (tmp_path / "clips.png").exists()
     assert (tmp_path / "missing.png").exists()
+
+
+def test_the_ending_may_be_in_capitals(tmp_path):
+    check_picture(tmp_path / "p.PNG")
+    draw_missingness([("all", small_dataset())], tmp_path / "p.PNG")
+    assert (tmp_path / "p.PNG").read_bytes()[:4] == b"\x89PNG"
+    with pytest.raises(ConfigError, match="the ending must be one of"):
+        check_picture(tmp_path / "p.xyz")

@@ -29,7 +29,7 @@ def check_picture(file: Path) -> None:
         ConfigError: If it does not.
     """
     known = FigureCanvasAgg.get_supported_filetypes()
-    if file.suffix.removeprefix(".") not in known:
+    if file.suffix.removeprefix(".").lower() not in known:
         raise ConfigError(f"{file}: the ending must be one of {', '.join(sorted(known))}")
 
 
