@@ -12,7 +12,7 @@ from mmalign.data import Classification, Clip, Protocol
 from mmalign.errors import ConfigError, DataError, MMAlignError
 from mmalign.training import prediction
 from mmalign.training.estimator import _set_aside
-from tests.training.small import small_dataset
+from tests.training.small import poisoned, small_dataset
 
 SETTINGS = {"dim": 8, "heads": 2, "window": 2, "epochs": 2, "batch_size": 16}
 
@@ -172,6 +172,18 @@ def test_features_that_do_not_fit_are_refused(model, data):
     ):
         with pytest.raises(DataError, match=message):
             model.predict([Clip("x", None, features)])
+
+
+@pytest.mark.parametrize("modality", ["visible", "victim"])
+def test_what_overflows_is_neither_imputed_nor_aligned(model, modality):
+    clips = poisoned(small_dataset(), "test", {"test-00003"}, modality, 1e30)["test"]
+    with pytest.raises(DataError, match="clip test-00003: the model's output is not finite"):
+        model.align(clips)
+    if modality == "visible":
+        missing = clips.without("victim", clips.ids)
+        for ask in (model.impute, model.align):
+            with pytest.raises(DataError, match="clip test-00003: the model's output is not"):
+                ask(missing)
 
 
 def test_saving_beside_other_files_is_refused(model, tmp_path):

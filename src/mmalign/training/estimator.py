@@ -33,7 +33,7 @@ from mmalign.training.config import Config, config_to_json
 from mmalign.training.device import choose_device
 from mmalign.training.loop import Training
 from mmalign.training.methods import configure, find_method
-from mmalign.training.prediction import Predictor
+from mmalign.training.prediction import Predictor, check_finite
 
 VALIDATION_SHARE = 0.15
 Clips = Split | Sequence[Clip]
@@ -154,13 +154,18 @@ class MMAlign:
         return self.predictor
 
     def predict(self, clips: Clips) -> Labels:
-        """One prediction a clip: a number, or the index of a class."""
+        """One prediction a clip: a number, or the index of a class.
+
+        Raises:
+            DataError: If features do not fit the model, or its output is not finite.
+        """
         return self.fitted.to_labels(self.fitted.outputs(self.prepared(clips)))
 
     def predict_proba(self, clips: Clips) -> Float[np.ndarray, "clips classes"]:
         """Probability of each class.
 
         Raises:
+            DataError: If features do not fit the model, or its output is not finite.
             MMAlignError: If the task is regression.
         """
         if not isinstance(self.fitted.task, Classification):
@@ -174,7 +179,7 @@ class MMAlign:
         """The task's metrics on labelled clips.
 
         Raises:
-            DataError: If the clips have no labels of the model's task.
+            DataError: If the clips have no labels of the model's task, or an output is not finite.
         """
         split = self.prepared(clips)
         if split.labels is None or len(split) == 0:
@@ -185,11 +190,16 @@ class MMAlign:
         return self.fitted.evaluate(split)
 
     def impute(self, clips: Clips) -> list[Float[np.ndarray, "_ _"]]:
-        """The hidden steps `[time, dim]` that would stand in for the victim, clip by clip."""
+        """The hidden steps `[time, dim]` that would stand in for the victim, clip by clip.
+
+        Raises:
+            DataError: If features do not fit the model, or its output is not finite.
+        """
         imputed = []
         for pair in self._pairs(clips):
             with torch.no_grad():
                 hidden = self.fitted.model.impute(self.fitted.model.encode_visible(pair))
+            check_finite(hidden.steps, pair.ids)
             imputed.append(hidden.steps[0].cpu().numpy())
         return imputed
 
@@ -199,6 +209,7 @@ class MMAlign:
         The solver's where the clip has its victim, the fitter's prediction where it has not.
 
         Raises:
+            DataError: If features do not fit the model, or its output is not finite.
             MMAlignError: If the method does not align.
         """
         imputer = self.fitted.model.imputer
@@ -212,9 +223,12 @@ class MMAlign:
         model = self.fitted.model
         with torch.no_grad():
             visible = model.encode_visible(pair)
+            check_finite(visible.steps, pair.ids)
             if bool(pair.is_complete.all()):
                 lengths = pair.victim_lengths
-                mass = imputer.plan(visible, model.encode_victim(pair)).mass
+                victim = model.encode_victim(pair)
+                check_finite(victim.steps, pair.ids)
+                mass = imputer.plan(visible, victim).mass
             else:
                 lengths = model.victim_lengths(visible.lengths)
                 mass = imputer.predicted_plan(visible, lengths)

@@ -1,6 +1,6 @@
 """Predictions of a model on a split, and their metrics."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,7 +68,7 @@ class Predictor:
         )
         rows = torch.tensor([row for batch in order for row in batch])
         outputs = torch.empty_like(answers).index_copy_(0, rows, answers)
-        _check_finite(outputs, split)
+        check_finite(outputs, split.ids)
         return outputs
 
     def pair(self, batch: Batch) -> Pair:
@@ -102,13 +102,17 @@ class Predictor:
         return score(self.task, self.to_labels(outputs), labels) | {"loss": loss.item()}
 
 
-def _check_finite(outputs: Float[Tensor, "clips outputs"], split: Split) -> None:
-    """Refuse what argmax would take for the first class."""
-    is_finite = outputs.isfinite().all(dim=1)
+def check_finite(answers: Float[Tensor, "clips ..."], ids: Sequence[str]) -> None:
+    """Refuse what argmax would take for the first class, and a picture for nothing at all.
+
+    Raises:
+        NonFiniteOutputError: If what the model says of a clip is NaN or infinite.
+    """
+    is_finite = answers.isfinite().flatten(1).all(dim=1)
     if not bool(is_finite.all()):
         raise NonFiniteOutputError(
             "the model's output is not finite",
-            clip=split.ids[int(is_finite.long().argmin())],
+            clip=ids[int(is_finite.long().argmin())],
             fix="Look for extreme feature values; scale them as in training, or leave it out.",
         )
 
