@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mmalign.errors import MMAlignError
-from mmalign.files import new_directory, write_atomically
+from mmalign.files import drafts_of, new_directory, write_atomically
 
 
 def test_the_new_bytes_replace_the_old(tmp_path: Path):
@@ -31,6 +31,22 @@ def test_a_failure_keeps_the_old_bytes_and_no_draft(tmp_path: Path, monkeypatch,
     monkeypatch.undo()
     assert file.read_bytes() == b"old"
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_the_draft_of_a_killed_process_is_known_and_nothing_else(tmp_path: Path, monkeypatch):
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("killed")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    monkeypatch.setattr(Path, "unlink", fail)
+    with pytest.raises(OSError, match="killed"):
+        write_atomically(tmp_path / "a.json", b"new")
+    monkeypatch.undo()
+    (draft,) = tmp_path.iterdir()
+    for name in ("a.json", ".a.json.swp", ".b.json.12345678", ".a_json.12345678"):
+        (tmp_path / name).touch()
+    assert drafts_of(tmp_path / "a.json") == [draft]
+    assert drafts_of(tmp_path / "nowhere" / "a.json") == []
 
 
 def test_a_directory_appears_when_it_is_complete(tmp_path: Path):

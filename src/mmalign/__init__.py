@@ -35,18 +35,18 @@ _HOMES = {
 }
 
 
-def load(path: "str | PathLike[str]") -> "MMAlign":
+def load(path: "str | PathLike[str]", *, device: str = "auto") -> "MMAlign":
     """The model in a run directory: see `mmalign.MMAlign.load`."""
     from mmalign.training.estimator import MMAlign
 
-    return MMAlign.load(path)
+    return MMAlign.load(path, device=device)
 
 
-def from_pretrained(name: "str | PathLike[str]") -> "MMAlign":
+def from_pretrained(name: "str | PathLike[str]", *, device: str = "auto") -> "MMAlign":
     """A model from a directory or the Hugging Face Hub: see `mmalign.MMAlign.from_pretrained`."""
     from mmalign.training.estimator import MMAlign
 
-    return MMAlign.from_pretrained(name)
+    return MMAlign.from_pretrained(name, device=device)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,7 @@
 """Files are replaced, never overwritten: a reader sees the old bytes or the new."""
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -39,6 +40,15 @@ def write_atomically(path: Path, payload: bytes) -> None:
         Path(name).unlink(missing_ok=True)
         raise
     fsync_directory(path.parent)
+
+
+def drafts_of(path: Path) -> list[Path]:
+    """What killed processes left of writing path: see `write_atomically`."""
+    # A dot, the name, a dot, and the eight characters that tempfile draws.
+    draft = re.compile(rf"\.{re.escape(path.name)}\.[a-z0-9_]{{8}}")
+    if not path.parent.is_dir():
+        return []
+    return [file for file in path.parent.iterdir() if draft.fullmatch(file.name) and file.is_file()]
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -15,7 +16,8 @@ from safetensors.numpy import load_file
 from mmalign.data import load_dataset, write_native
 from tests.cli.many import mmalign_many
 from tests.cli.test_data import mmalign
-from tests.training.small import small_dataset
+from tests.data.readers.conftest import misa_rows, write_misa
+from tests.training.small import poisoned, small_dataset
 
 FLAGS = ["--visible", "visible", "--victim", "victim", "--survival", "0.5"]
 SETTINGS = ["dim=8", "heads=2", "window=2", "epochs=2", "batch_size=16"]
@@ -50,14 +52,33 @@ def test_a_run_can_be_evaluated(run, data):
     assert "floor" in done.stdout
 
 
-@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
+def test_other_data_of_the_same_ids_is_scored_as_it_is(run, data, tmp_path):
+    other = poisoned(small_dataset(), "train", {"train-00000"}, "visible", 0.5)
+    write_native(other, tmp_path / "other")
+    write_native(small_dataset().only(["visible"]), tmp_path / "alone")
+    own, foreign, alone, chosen = mmalign_many(
+        [
+            ["evaluate", run, data],
+            ["evaluate", run, tmp_path / "other"],
+            ["evaluate", run, tmp_path / "alone"],
+            ["evaluate", run, data, "--as-is"],
+        ]
+    )
+    assert "16 clips of test, 0 with victim" in own.stdout
+    assert "not the data the run was trained on: scored as it is" in foreign.stdout
+    assert "16 clips of test, 16 with victim" in foreign.stdout
+    assert "not the data the run was trained on" in alone.stdout
+    assert chosen.stdout.startswith("16 clips of test, 16 with victim")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "CSV", "jsonl"])
 def test_predictions_in_every_format(run, data, tmp_path, ending):
     out = tmp_path / f"predictions.{ending}"
     done = mmalign("predict", run, data, "--out", out)
     assert done.returncode == 0, done.stderr
     if ending == "parquet":
         rows = pq.read_table(out).to_pylist()
-    elif ending == "csv":
+    elif ending == "CSV":
         rows = list(csv.DictReader(out.open()))
     else:
         rows = [json.loads(line) for line in out.read_text().splitlines()]
@@ -104,6 +125,43 @@ def test_an_explanation_is_a_picture(run, data, tmp_path):
     done = mmalign("explain", run, data, "--clip", "test-00001", "--out", tmp_path / "plan.png")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "plan.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_an_explanation_takes_labels_and_vectors_as_training_does(tmp_path):
+    """Text that is stored as words only is not there without its vectors."""
+    (tmp_path / "words").mkdir()
+    words = write_misa(tmp_path / "words")
+    vectors = (words / "glove5.npz").rename(tmp_path / "vectors.npz")
+    clip = misa_rows("test")[2][-1]
+    pair = ["--visible", "text", "--victim", "visual", "--survival", "0.5"]
+    train = ["train", words, "--vectors", vectors, *pair, *SMALL, "--out", tmp_path / "run"]
+    explain = ["explain", tmp_path / "run", words, "--clip", clip, "--out", tmp_path / "p.png"]
+    trained, blind, mislabelled, explained = mmalign_many(
+        [
+            train,
+            explain,
+            [*explain, "--vectors", vectors, "--label", "joy"],
+            [*explain, "--vectors", vectors],
+        ]
+    )
+    assert trained.returncode == 0, trained.stderr
+    assert "no modality 'text'" in blind.stderr
+    assert "'joy'" in mislabelled.stderr
+    assert explained.returncode == 0, explained.stderr
+    assert (tmp_path / "p.png").exists()
+
+
+def test_every_use_of_a_run_takes_a_device(run, data, tmp_path):
+    uses = [
+        ["evaluate", run, data],
+        ["predict", run, data, "--out", tmp_path / "p.csv"],
+        ["explain", run, data, "--clip", "test-00001", "--out", tmp_path / "p.png"],
+    ]
+    answers = mmalign_many([[*use, "--device", name] for use in uses for name in ("cpu", "abacus")])
+    for here, nowhere in zip(answers[::2], answers[1::2], strict=True):
+        assert here.returncode == 0, here.stderr
+        assert nowhere.returncode == 2, nowhere
+        assert "device 'abacus' cannot be used here" in nowhere.stderr
 
 
 def test_tensorboard_events_are_written(run):
@@ -190,6 +248,45 @@ def test_mistakes_in_use_are_one_line_and_exit_2(run, data):
     for done, (_, message) in zip(mmalign_many(lines), USE_MISTAKES, strict=True):
         assert done.returncode == 2, done
         assert message in done.stderr
+
+
+def test_a_clip_that_overflows_is_named(run, tmp_path):
+    dataset = poisoned(small_dataset(), "test", {"test-00005"}, "visible", 1e30)
+    write_native(dataset, tmp_path / "huge")
+    commands = [
+        ["evaluate", run, tmp_path / "huge"],
+        ["predict", run, tmp_path / "huge", "--out", tmp_path / "p.jsonl"],
+    ]
+    for done in mmalign_many(commands):
+        assert done.returncode == 2, done
+        assert "clip test-00005: the model's output is not finite" in done.stderr
+    assert not (tmp_path / "p.jsonl").exists()
+
+
+def test_masks_that_were_changed_are_refused(run, data, tmp_path):
+    shutil.copytree(run, tmp_path / "run")
+    masks = tmp_path / "run" / "masks.json"
+    masks.write_bytes(masks.read_bytes().replace(b"test-00001", b"test-00002"))
+    (done,) = mmalign_many([["evaluate", tmp_path / "run", data]])
+    assert done.returncode == 2, done
+    assert "masks.json: its bytes are not those that were written" in done.stderr
+
+
+def test_what_a_diverged_run_saved_can_be_used(data, tmp_path):
+    train = ["train", data, *FLAGS, *SMALL]
+    late, evaluated, early = mmalign_many(
+        [
+            [*train, "--set", "fit_learning_rate=1e38", "--out", tmp_path / "late"],
+            ["evaluate", tmp_path / "late", data],
+            [*train, "--set", "learning_rate=1e38", "--out", tmp_path / "early"],
+        ]
+    )
+    assert late.returncode == 2, late
+    assert f"is saved in {tmp_path / 'late'}" in late.stderr
+    assert evaluated.returncode == 0, evaluated.stderr
+    assert "under the run's masks" in evaluated.stdout
+    assert early.returncode == 2, early
+    assert "saved" not in early.stderr
 
 
 def mmalign_twice(*words: object) -> subprocess.CompletedProcess:

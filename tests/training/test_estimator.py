@@ -19,7 +19,7 @@ from mmalign.training import prediction
 from mmalign.training.estimator import _set_aside
 from mmalign.training.loop import Training
 from mmalign.training.losses import TrainingError
-from tests.training.small import small_dataset
+from tests.training.small import poisoned, small_dataset
 
 SETTINGS = {"dim": 8, "heads": 2, "window": 2, "epochs": 2, "batch_size": 16}
 
@@ -96,6 +96,27 @@ def test_saving_and_loading_keeps_every_prediction(model, data, tmp_path):
         assert back.config == model.config
 
 
+def test_a_loaded_model_is_where_it_was_asked_to_be(model, tmp_path):
+    """The meta device computes nothing, but it is there on every machine."""
+    model.save(tmp_path / "saved")
+    for load in (mmalign.load, mmalign.from_pretrained):
+        for name in ("cpu", "meta"):
+            back = load(tmp_path / "saved", device=name)
+            state = back.fitted.model.state_dict().values()
+            assert {tensor.device.type for tensor in state} == {name}
+            assert back.device == name
+    with pytest.raises(ConfigError, match="device 'abacus'"):
+        mmalign.load(tmp_path / "saved", device="abacus")
+
+
+def test_what_is_imputed_and_aligned_goes_where_the_model_is(model, data, tmp_path):
+    model.save(tmp_path / "saved")
+    back = mmalign.load(tmp_path / "saved", device="meta")
+    (pair,) = back._pairs(data["test"].select([0]))
+    assert {pair.visible.device.type, pair.victim_lengths.device.type} == {"meta"}
+    assert back.fitted.model.gate.device.type == "meta"
+
+
 def test_what_is_saved_is_safetensors_and_json(model, tmp_path):
     from safetensors import safe_open
 
@@ -158,6 +179,18 @@ def test_features_that_do_not_fit_are_refused(model, data):
     ):
         with pytest.raises(DataError, match=message):
             model.predict([Clip("x", None, features)])
+
+
+@pytest.mark.parametrize("modality", ["visible", "victim"])
+def test_what_overflows_is_neither_imputed_nor_aligned(model, modality):
+    clips = poisoned(small_dataset(), "test", {"test-00003"}, modality, 1e30)["test"]
+    with pytest.raises(DataError, match="clip test-00003: the model's output is not finite"):
+        model.align(clips)
+    if modality == "visible":
+        missing = clips.without("victim", clips.ids)
+        for ask in (model.impute, model.align):
+            with pytest.raises(DataError, match="clip test-00003: the model's output is not"):
+                ask(missing)
 
 
 def test_saving_beside_other_files_is_refused(model, tmp_path):

@@ -1,4 +1,4 @@
-"""The gate: how much a victim that is there counts against its imputation."""
+"""Answers that are numbers, and the gate: how much a victim counts against its imputation."""
 
 from dataclasses import replace
 
@@ -8,7 +8,9 @@ import torch
 
 import mmalign
 from mmalign.data import Protocol
+from mmalign.errors import DataError
 from mmalign.training import prediction
+from mmalign.training.losses import TrainingError
 from mmalign.training.prediction import choose_gate
 from tests.training.small import poisoned, small_dataset
 
@@ -51,6 +53,24 @@ def test_a_watch_sees_every_batch_and_changes_nothing(model, data, monkeypatch):
     assert torch.equal(watched, model.fitted.outputs(data["test"]))
     assert sum(size for size, _ in seen) == len(data["test"])
     assert {total for _, total in seen} == {len(seen)}
+
+
+def test_an_output_that_is_no_number_is_no_prediction(model):
+    """Features so large that the model overflows are finite, and pass the check of features."""
+    data = small_dataset()
+    huge = poisoned(data, "test", {"test-00003", "test-00007"}, "visible", 1e30)["test"]
+    for ask in (model.predict, model.predict_proba, model.score):
+        with pytest.raises(DataError, match="clip test-00003: the model's output is not finite"):
+            ask(huge)
+
+
+def test_a_validation_output_that_is_no_number_stops_training():
+    data = poisoned(small_dataset(), "valid", {"valid-00002"}, "visible", 1e30)
+    fresh = mmalign.MMAlign("visible", "victim", **SETTINGS)
+    with pytest.raises(
+        TrainingError, match=r"on validation clip valid-00002 after epoch 1\. Lower"
+    ):
+        fresh.fit(data["train"], data["valid"])
 
 
 def test_a_victim_that_misleads_is_shut_out(model):

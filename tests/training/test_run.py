@@ -14,8 +14,10 @@ import pytest
 
 from mmalign.data import Masks
 from mmalign.errors import CorruptArtifactError, DataError, MMAlignError
-from mmalign.training.artifact import load_artifact
+from mmalign.training import run
+from mmalign.training.artifact import load_artifact, load_masks
 from mmalign.training.losses import TrainingError
+from mmalign.training.machine import describe_machine
 from mmalign.training.run import CHECKPOINT
 from tests.training.small import (
     poisoned,
@@ -117,6 +119,7 @@ def test_a_run_directory_holds_what_it_promises(finished):
     result = json.loads((finished / "result.json").read_text())
     assert result["parameters"]["backbone"] > result["parameters"]["imputer"] > 0
     assert set(result["metrics"]) == {"valid", "test"}
+    assert result["diverged"] is None
     table = pq.read_table(finished / "predictions.parquet").to_pydict()
     hits = [
         p == y
@@ -126,6 +129,7 @@ def test_a_run_directory_holds_what_it_promises(finished):
     assert sum(hits) / len(hits) == pytest.approx(result["metrics"]["test"]["accuracy"])
     masks = Masks.load(finished / "masks.json")
     assert masks.protocol == small_protocol()
+    assert load_masks(finished) == masks
     assert not any(table["has_victim"])
 
 
@@ -186,23 +190,48 @@ def test_a_changed_config_or_dataset_is_refused_with_the_difference(tmp_path):
     small_run(out).execute(ignore)
 
 
+def test_another_machine_is_refused_with_the_difference(tmp_path, monkeypatch):
+    out = interrupted(tmp_path / "run")
+    here = describe_machine()
+    for fact in ("architecture", "processor", "python", "torch", "numba"):
+        elsewhere = {**here, fact: "another"}
+        monkeypatch.setattr(run, "describe_machine", lambda facts=elsewhere: facts)
+        with pytest.raises(MMAlignError, match=rf"holds another run; {fact} was .*, is 'another'"):
+            small_run(out).execute(ignore)
+
+
 def test_a_run_killed_at_birth_can_be_started_again(tmp_path):
     (tmp_path / "run" / "checkpoint").mkdir(parents=True)
     (tmp_path / "run" / ".lock").touch()
+    (tmp_path / "run" / ".run.json.k1ll3d__").touch()
     assert small_run(tmp_path / "run").execute(ignore)["epochs"] == 4
 
 
-def test_a_run_that_diverges_keeps_its_last_good_state(tmp_path):
+def test_a_run_that_diverges_ends_with_its_best_epoch(tmp_path):
+    """The imputer's first steps, after the warm-up, are the ones that go wrong."""
     out = tmp_path / "run"
-    good = interrupted(out)
-    before = (good / CHECKPOINT).read_bytes()
-    content = json.loads((out / "run.json").read_text())
-    content["config"]["learning_rate"] = 1e38
-    (out / "run.json").write_text(json.dumps(content))
-    with pytest.raises(TrainingError, match=r"Lower the learning rate"):
-        small_run(out, learning_rate=1e38).execute(ignore)
-    assert (out / CHECKPOINT).read_bytes() == before
-    assert not (out / "manifest.json").exists()
+    with pytest.raises(
+        TrainingError, match=r"Lower .* that, [12] of 2, is saved in .*run: mmalign"
+    ):
+        small_run(out, fit_learning_rate=1e38, warm_up=2).execute(ignore)
+    result = json.loads((out / "result.json").read_text())
+    assert result["epochs"] == 2
+    assert "loss is nan" in result["diverged"]
+    assert "Training diverged in epoch 3: the fit loss is nan" in (out / "README.md").read_text()
+    predictor = load_artifact(out).predictor
+    assert load_masks(out).protocol == small_protocol()
+    seen = small_protocol().apply(small_dataset())
+    assert predictor.evaluate(seen["test"]) == pytest.approx(result["metrics"]["test"])
+    with pytest.raises(MMAlignError, match="this run is finished"):
+        small_run(out, fit_learning_rate=1e38, warm_up=2).execute(ignore)
+
+
+def test_a_run_that_diverges_at_once_claims_nothing(tmp_path):
+    with pytest.raises(TrainingError) as caught:
+        small_run(tmp_path / "run", learning_rate=1e38).execute(ignore)
+    assert str(caught.value).endswith("look for extreme feature values.")
+    assert not (tmp_path / "run" / "manifest.json").exists()
+    assert not (tmp_path / "run" / CHECKPOINT).exists()
 
 
 def test_a_window_that_cannot_reach_is_told_before_anything_is_written(tmp_path):
@@ -225,6 +254,25 @@ def test_a_foreign_directory_is_refused(tmp_path):
     (tmp_path / "note.txt").write_text("mine")
     with pytest.raises(MMAlignError, match="no run directory"):
         small_run(tmp_path).execute(ignore)
+
+
+def test_a_directory_of_hidden_files_is_refused_and_left_alone(tmp_path):
+    (tmp_path / ".env.local").write_text("mine")
+    (tmp_path / ".git").mkdir()
+    with pytest.raises(MMAlignError, match="no run directory"):
+        small_run(tmp_path).execute(ignore)
+    assert {path.name for path in tmp_path.iterdir()} == {".env.local", ".git"}
+
+
+def test_resuming_removes_the_run_s_own_drafts_only(tmp_path):
+    out = interrupted(tmp_path / "run")
+    drafts = [out / ".result.json.ab12_xyz", out / "checkpoint" / ".state.safetensors.0123abcd"]
+    others = [out / ".dvc.yaml", out / ".result.json.swp", out / "checkpoint" / ".keep.me"]
+    for file in (*drafts, *others):
+        file.write_text("something")
+    small_run(out).execute(ignore)
+    assert not any(file.exists() for file in drafts)
+    assert all(file.exists() for file in others)
 
 
 def test_a_busy_directory_is_refused(tmp_path):
@@ -254,7 +302,8 @@ def test_a_damaged_checkpoint_is_refused(tmp_path):
 def test_a_damaged_artifact_never_loads(finished, tmp_path):
     import shutil
 
-    for name in ("model.safetensors", "config.json"):
+    readers = {"model.safetensors": load_artifact, "config.json": load_artifact}
+    for name, read in (readers | {"masks.json": load_masks}).items():
         copy = tmp_path / name
         shutil.copytree(finished, copy)
         content = bytearray((copy / name).read_bytes())
@@ -263,7 +312,7 @@ def test_a_damaged_artifact_never_loads(finished, tmp_path):
             damaged[place] ^= 4
             (copy / name).write_bytes(damaged)
             with pytest.raises(CorruptArtifactError, match=name):
-                load_artifact(copy)
+                read(copy)
     (copy / "manifest.json").write_text("{}")
     with pytest.raises(CorruptArtifactError, match="not a manifest"):
         load_artifact(copy)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mmalign.cli.options import Data, Label, NonFinite, RunPath, Threads, Vectors
+from mmalign.cli.options import Data, Device, Label, NonFinite, RunPath, Threads, Vectors
 from mmalign.progress import track
 
 Without = Annotated[str | None, typer.Option(help="Take this modality away from every clip first.")]
@@ -24,18 +24,26 @@ def evaluate(
     non_finite: NonFinite = "reject",
     label: Label = None,
     vectors: Vectors = None,
+    device: Device = "auto",
     threads: Threads = 1,
 ) -> None:
-    """Score a run on labelled data, beside the floor; on its own data, under its own masks."""
+    """Score a run on labelled data, beside the floor; on its own data, under its own masks.
+
+    Other data, even of the same ids, is scored as it is.
+    """
     from mmalign.cli.tables import print_scores
+    from mmalign.data import load_dataset
     from mmalign.evaluation.floors import constant_floor
 
-    model, dataset = _open(run, data, threads, non_finite=non_finite, label=label, vectors=vectors)
+    model = _load(run, device, threads)
+    dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
     clips = _without(dataset[split], without, model)
-    masked = set() if as_is else set(_masked_ids(run, split, model))
-    if masked and masked <= set(clips.ids) and model.victim in clips.sequences:
+    masked = () if as_is else _masked_ids(run, split, model)
+    if masked and _is_trained_on(run, dataset, model):
         clips = clips.without(model.victim, masked)
         typer.echo("under the run's masks; --as-is leaves them out")
+    elif masked:
+        typer.echo("not the data the run was trained on: scored as it is, without the run's masks")
     present = int(clips.is_present(model.victim).sum()) if model.victim in clips.sequences else 0
     scores = {"run": model.score(clips)}
     typer.echo(f"{len(clips)} clips of {split}, {present} with {model.victim}")
@@ -55,14 +63,17 @@ def predict(
     non_finite: NonFinite = "reject",
     label: Label = None,
     vectors: Vectors = None,
+    device: Device = "auto",
     threads: Threads = 1,
 ) -> None:
     """Predict on every clip of a dataset, whether the victim is there or not."""
     from mmalign.cli.writing import check_ending, write_table
+    from mmalign.data import load_dataset
     from mmalign.training.prediction import prediction_table
 
     check_ending(out)
-    model, dataset = _open(run, data, threads, non_finite=non_finite, label=label, vectors=vectors)
+    model = _load(run, device, threads)
+    dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
     splits, present = {}, {}
     for name in dataset.splits:
         clips = _without(dataset[name], without, model)
@@ -80,13 +91,18 @@ def explain(
     clip: Annotated[str, typer.Option(help="Id of the clip.")],
     out: Annotated[Path, typer.Option(help="Picture to write.")] = Path("plan.png"),
     non_finite: NonFinite = "reject",
+    label: Label = None,
+    vectors: Vectors = None,
+    device: Device = "auto",
 ) -> None:
     """Draw how a clip's modalities line up: the solver's plan and the predicted one."""
+    from mmalign.data import load_dataset
     from mmalign.errors import DataError
     from mmalign.experiments.pictures import check_picture, draw_plans
 
     check_picture(out)
-    model, dataset = _open(run, data, 1, non_finite=non_finite)
+    model = _load(run, device, threads=1)
+    dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
     for name in dataset.splits:
         split = dataset[name]
         if clip in split.ids:
@@ -105,15 +121,16 @@ def explain(
     typer.echo(f"picture: {out}")
 
 
-def _open(run: str, data: str, threads: int, **options: Any) -> tuple[Any, Any]:
+def _load(run: str, device: str, threads: int) -> Any:
+    """The run's model on a device, with a bar while it predicts."""
     import torch
 
     import mmalign
 
     torch.set_num_threads(threads)
-    model = mmalign.load(run)
+    model = mmalign.load(run, device=device)
     model.predictor = replace(model.fitted, watch=_show)
-    return model, mmalign.load_dataset(data, **options)
+    return model
 
 
 def _show(batches: Iterator[Any], total: int) -> Iterator[Any]:
@@ -123,13 +140,20 @@ def _show(batches: Iterator[Any], total: int) -> Iterator[Any]:
 
 def _masked_ids(run: str, split: str, model: Any) -> Sequence[str]:
     """Ids of the split that lost their victim when the run was trained."""
-    from mmalign.data.missingness import Masks
+    from mmalign.training.artifact import load_masks
     from mmalign.training.methods import find_method
 
-    file = Path(run) / "masks.json"
-    if not file.is_file() or not find_method(model.config.method).is_masked:
+    masks = load_masks(Path(run))
+    if masks is None or not find_method(model.config.method).is_masked:
         return ()
-    return Masks.load(file).missing.get(split, ())
+    return masks.missing.get(split, ())
+
+
+def _is_trained_on(run: str, dataset: Any, model: Any) -> bool:
+    """Whether the masks were made for this data: ids alone may be numbers that any file has."""
+    from mmalign.training.artifact import is_trained_on
+
+    return is_trained_on(Path(run), dataset, visible=model.visible, victim=model.victim)
 
 
 def _without(split: Any, modality: str | None, model: Any) -> Any:

@@ -15,7 +15,7 @@ def check_ending(file: Path) -> None:
     Raises:
         ConfigError: If the ending is none of .parquet, .csv and .jsonl.
     """
-    if file.suffix not in WRITERS:
+    if file.suffix.lower() not in WRITERS:
         raise ConfigError(f"{file}: the ending must be one of {', '.join(WRITERS)}")
 
 
@@ -27,7 +27,7 @@ def write_table(table: Any, file: Path) -> None:
     """
     check_ending(file)
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(file, WRITERS[file.suffix](table))
+    write_atomically(file, WRITERS[file.suffix.lower()](table))
 
 
 def _parquet(table: Any) -> bytes:

@@ -130,11 +130,25 @@ class Masks:
             DataError: If the file is not such a file.
         """
         try:
-            content = json.loads(file.read_text(encoding="utf-8"))
-            missing = {str(k): tuple(map(str, ids)) for k, ids in content["missing"].items()}
-            return Masks(Protocol(**content["protocol"]), missing)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            return Masks.parse(file.read_bytes())
+        except OSError as error:
             raise DataError(f"not a masks file ({error})", file=file) from error
+        except DataError as error:
+            raise error.located(file=file) from None
+
+    @staticmethod
+    def parse(content: bytes) -> "Masks":
+        """The masks in the bytes of a file that `save` wrote.
+
+        Raises:
+            DataError: If they are not such bytes.
+        """
+        try:
+            parsed = json.loads(content)
+            missing = {str(k): tuple(map(str, ids)) for k, ids in parsed["missing"].items()}
+            return Masks(Protocol(**parsed["protocol"]), missing)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DataError(f"not a masks file ({error})") from error
 
 
 def surviving_ids(ids: Sequence[str], *, count: int, seed: int) -> frozenset[str]:

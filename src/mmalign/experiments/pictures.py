@@ -6,9 +6,11 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from mmalign.data.clip import Clip
 from mmalign.data.dataset import Dataset
@@ -27,7 +29,7 @@ def check_picture(file: Path) -> None:
         ConfigError: If it does not.
     """
     known = FigureCanvasAgg.get_supported_filetypes()
-    if file.suffix.removeprefix(".") not in known:
+    if file.suffix.removeprefix(".").lower() not in known:
         raise ConfigError(f"{file}: the ending must be one of {', '.join(sorted(known))}")
 
 
@@ -41,7 +43,7 @@ def draw_clips(dataset: Dataset, file: Path, *, split: str = "train", count: int
         clip = clips[row]
         for line, name in enumerate(dataset.dims):
             _draw_sequence(axes[line][column], clip.sequences[name])
-            axes[line][0].set_ylabel(name)
+            axes[line][0].set_ylabel(name, parse_math=False)
         axes[0][column].set_title(
             f"{clip.id}\n{_label_name(dataset, clip.label)}", fontsize=8, parse_math=False
         )
@@ -67,6 +69,7 @@ def _draw_sequence(axes: Axes, steps: np.ndarray | None) -> None:
         axes.set_yticks([])
         return
     axes.plot(steps[:, :6], linewidth=1)
+    axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
     axes.tick_params(labelsize=7)
 
 
@@ -91,7 +94,9 @@ def draw_missingness(versions: Sequence[tuple[str, Dataset]], file: Path) -> Non
     for line, (title, dataset) in enumerate(versions):
         for column, name in enumerate(names):
             _draw_presence(axes[line][column], dataset[name])
-            axes[line][column].set_title(f"{title}: {name}", fontsize=8, loc="left")
+            axes[line][column].set_title(
+                f"{title}: {name}", fontsize=8, loc="left", parse_math=False
+            )
             if column:
                 axes[line][column].set_yticks([])
     axes[-1][0].set_xlabel("clip")
@@ -101,7 +106,7 @@ def draw_missingness(versions: Sequence[tuple[str, Dataset]], file: Path) -> Non
 def _draw_presence(axes: Axes, split: Split) -> None:
     presence = np.stack([split.is_present(name) for name in split.modalities])
     axes.imshow(presence, aspect="auto", interpolation="nearest", cmap=PRESENCE, vmin=0, vmax=1)
-    axes.set_yticks(range(len(presence)), split.modalities, fontsize=8)
+    axes.set_yticks(range(len(presence)), split.modalities, fontsize=8, parse_math=False)
     axes.tick_params(labelsize=7)
 
 
@@ -113,19 +118,30 @@ def draw_plans(
     visible: str,
     victim: str,
 ) -> None:
-    """Draw plans as heat maps, side by side on one colour scale; words stand on the axes."""
+    """Draw plans as heat maps, side by side on one colour scale.
+
+    Words stand on each axis that has a step a word, numbers of steps on the others.
+    """
     figure = Figure(figsize=(5.2 * len(plans) + 0.8, 5), layout="constrained")
     axes = figure.subplots(1, len(plans), squeeze=False)[0]
     brightest = max(float(plan.max()) for plan in plans.values())
     for panel, (title, plan) in zip(axes, plans.items(), strict=True):
         image = panel.imshow(plan, aspect="auto", cmap="magma", vmin=0, vmax=brightest)
         panel.set_title(title)
-        panel.set_ylabel(f"{visible} step")
-        panel.set_xlabel(f"{victim} step")
-        if clip.words is not None and len(clip.words) == len(plan):
-            panel.set_yticks(range(len(clip.words)), clip.words, fontsize=7)
-            if plan.shape[1] == len(clip.words):
-                panel.set_xticks(range(len(clip.words)), clip.words, fontsize=7, rotation=90)
+        panel.set_ylabel(f"{visible} step", parse_math=False)
+        panel.set_xlabel(f"{victim} step", parse_math=False)
+        _mark_steps(panel.yaxis, plan.shape[0], clip.words)
+        _mark_steps(panel.xaxis, plan.shape[1], clip.words, rotation=90)
     figure.colorbar(image, ax=list(axes), label="mass")
     figure.suptitle(clip.id, parse_math=False)
     figure.savefig(file, dpi=130)
+
+
+def _mark_steps(
+    axis: Axis, steps: int, words: Sequence[str] | None, *, rotation: float = 0
+) -> None:
+    if words is not None and len(words) == steps:
+        # Words are text: a dollar sign opens no formula.
+        axis.set_ticks(range(steps), words, fontsize=7, rotation=rotation, parse_math=False)
+    else:
+        axis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))

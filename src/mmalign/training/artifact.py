@@ -1,7 +1,7 @@
 """A trained model on disk, as Hugging Face tools expect it, with a hash of every file.
 
 `config.json`, `model.safetensors` and `README.md` can be shared as they are; `manifest.json` holds
-the SHA-256 of each, which is checked before anything is parsed. No pickle anywhere.
+the SHA-256 of each, which is checked before a file is parsed. No pickle anywhere.
 """
 
 import hashlib
@@ -14,6 +14,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
+from mmalign.data.dataset import Dataset
+from mmalign.data.fingerprint import dataset_hash
+from mmalign.data.missingness import Masks
 from mmalign.data.task import Classification, task_from_json, task_to_json
 from mmalign.errors import CorruptArtifactError, MMAlignError
 from mmalign.files import write_atomically
@@ -25,6 +28,7 @@ from mmalign.version import __version__
 
 FORMAT_VERSION = 1
 WEIGHTS, SETTINGS, CARD, MANIFEST = "model.safetensors", "config.json", "README.md", "manifest.json"
+MASKS = "masks.json"
 SAVED_FILES = frozenset({WEIGHTS, SETTINGS, CARD, MANIFEST})
 
 
@@ -95,6 +99,32 @@ def load_artifact(folder: Path) -> Artifact:
         ) from error
     model.eval()
     return Artifact(Predictor(model, visible, victim, task), config)
+
+
+def load_masks(folder: Path) -> Masks | None:
+    """The masks a run was trained under, verified; none if the model was saved without a run.
+
+    Raises:
+        CorruptArtifactError: If the file is missing or not as it was written.
+        MMAlignError: If the folder holds no finished model.
+    """
+    manifest = _read_manifest(folder)
+    if MASKS not in manifest["files"]:
+        return None
+    return Masks.parse(_verified(folder, MASKS, manifest))
+
+
+def is_trained_on(folder: Path, dataset: Dataset, *, visible: str, victim: str) -> bool:
+    """Whether a run was trained on this dataset, by the hash of its pair of modalities.
+
+    Raises:
+        CorruptArtifactError: If the manifest is damaged.
+        MMAlignError: If the folder holds no finished model.
+    """
+    if not {visible, victim} <= set(dataset.dims):
+        return False
+    known = _read_manifest(folder).get("data")
+    return bool(known == dataset_hash(dataset.only([visible, victim])))
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from mmalign.model.hidden import Hidden
 from mmalign.model.pair import Pair
 from mmalign.training.config import Config
 from mmalign.training.losses import (
+    REMEDY,
     TrainingError,
     contrastive_loss,
     imputed_loss,
@@ -164,10 +165,7 @@ class DenoisingTraining:
 
 def _diverged(problem: str, batch: Pair) -> TrainingError:
     shown = ", ".join(batch.ids[:4]) + (", …" if len(batch) > 4 else "")
-    return TrainingError(
-        f"{problem} on the batch with clips {shown}. "
-        "Lower the learning rate, or look for extreme feature values with data inspect."
-    )
+    return TrainingError(f"{problem} on the batch with clips {shown}. {REMEDY}")
 
 
 def _without_end(batches: Iterable[Pair]) -> Iterator[Pair]:

@@ -20,7 +20,7 @@ from mmalign.data.task import Classification, Labels, Task
 from mmalign.errors import ConfigError, DataError, MMAlignError
 from mmalign.files import replaced_directory, standing_directory
 from mmalign.imputers.mmalign import AlignmentDynamicsLearner
-from mmalign.model.pair import Pair, to_pair
+from mmalign.model.pair import Pair
 from mmalign.training.artifact import (
     SAVED_FILES,
     Artifact,
@@ -33,7 +33,7 @@ from mmalign.training.device import choose_device
 from mmalign.training.loop import Training
 from mmalign.training.losses import TrainingError
 from mmalign.training.methods import configure, find_method, settings_of
-from mmalign.training.prediction import Predictor
+from mmalign.training.prediction import Predictor, check_finite
 
 VALIDATION_SHARE = 0.15
 
@@ -207,6 +207,9 @@ class MMAlign:
         """One prediction a clip: a number, or the index of a class in `classes_`.
 
         Labels are not looked at: clips may have any, or none.
+
+        Raises:
+            DataError: If features do not fit the model, or its output is not finite.
         """
         return self.fitted.to_labels(self.fitted.outputs(self.prepared(clips)))
 
@@ -214,6 +217,7 @@ class MMAlign:
         """Probability of each class, in the order of `classes_`.
 
         Raises:
+            DataError: If features do not fit the model, or its output is not finite.
             MMAlignError: If the task is regression.
         """
         if not isinstance(self.fitted.task, Classification):
@@ -227,18 +231,24 @@ class MMAlign:
         """The task's metrics on labelled clips; classes are compared by name.
 
         Raises:
-            DataError: If a clip has no label, or one that the model does not know.
+            DataError: If a clip has no label, or one that the model does not know, or an output is
+                not finite.
         """
         split = labelled(clips, [self.visible, self.victim], self.fitted.task)
         return self.fitted.evaluate(self.prepared(split))
 
     def impute(self, clips: Clips) -> list[Float[np.ndarray, "_ _"]]:
-        """The hidden steps `[time, dim]` that would stand in for the victim, clip by clip."""
+        """The hidden steps `[time, dim]` that would stand in for the victim, clip by clip.
+
+        Raises:
+            DataError: If features do not fit the model, or its output is not finite.
+        """
         imputed = []
         for pair in self._pairs(clips):
             with torch.no_grad():
                 hidden = self.fitted.model.impute(self.fitted.model.encode_visible(pair))
-            imputed.append(hidden.steps[0].numpy())
+            check_finite(hidden.steps, pair.ids)
+            imputed.append(hidden.steps[0].cpu().numpy())
         return imputed
 
     def align(self, clips: Clips) -> list[Float[np.ndarray, "_ _"]]:
@@ -247,6 +257,7 @@ class MMAlign:
         The solver's where the clip has its victim, the fitter's prediction where it has not.
 
         Raises:
+            DataError: If features do not fit the model, or its output is not finite.
             MMAlignError: If the method does not align.
         """
         imputer = self.fitted.model.imputer
@@ -260,14 +271,17 @@ class MMAlign:
         model = self.fitted.model
         with torch.no_grad():
             visible = model.encode_visible(pair)
+            check_finite(visible.steps, pair.ids)
             if bool(pair.is_complete.all()):
                 lengths = pair.victim_lengths
-                mass = imputer.plan(visible, model.encode_victim(pair)).mass
+                victim = model.encode_victim(pair)
+                check_finite(victim.steps, pair.ids)
+                mass = imputer.plan(visible, victim).mass
             else:
                 lengths = model.victim_lengths(visible.lengths)
                 mass = imputer.predicted_plan(visible, lengths)
         dense = align.to_dense(mass, visible_lengths=visible.lengths, victim_lengths=lengths)
-        plan: Float[np.ndarray, "time victim_time"] = dense[0].numpy()
+        plan: Float[np.ndarray, "time victim_time"] = dense[0].cpu().numpy()
         return plan
 
     def prepared(self, clips: Clips) -> Split:
@@ -290,9 +304,9 @@ class MMAlign:
         return seen
 
     def _pairs(self, clips: Clips) -> list[Pair]:
-        self.fitted.model.cpu().eval()
+        self.fitted.model.eval()
         batches = Batches(self.prepared(clips), self.fitted.features(), batch_size=1)
-        return [to_pair(batch, self.visible, self.victim) for batch in batches.in_order()]
+        return [self.fitted.pair(batch) for batch in batches.in_order()]
 
     # --- files ----------------------------------------------------------------------------
 
@@ -314,15 +328,24 @@ class MMAlign:
     save_pretrained = save
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> "MMAlign":
-        """The model that `save` or `mmalign train` wrote.
+    def load(cls, path: str | PathLike[str], *, device: str = "auto") -> "MMAlign":
+        """The model that `save` or `mmalign train` wrote, on whatever device it was trained.
+
+        Args:
+            path: Its directory.
+            device: Where to compute from now on: `auto`, `cpu`, `cuda`, ….
 
         Raises:
+            ConfigError: If there is no such device here.
             CorruptArtifactError: If a file is not as it was written.
             MMAlignError: If there is no finished model.
         """
+        place = choose_device(device)
         artifact = load_artifact(standing_directory(Path(path)))
-        return cls.of(artifact.predictor, artifact.config)
+        artifact.predictor.model.to(place)
+        model = cls.of(artifact.predictor, artifact.config)
+        model.device = device
+        return model
 
     @classmethod
     def of(cls, predictor: Predictor, config: Config) -> "MMAlign":
@@ -332,20 +355,25 @@ class MMAlign:
         return model
 
     @classmethod
-    def from_pretrained(cls, name: str | PathLike[str]) -> "MMAlign":
+    def from_pretrained(cls, name: str | PathLike[str], *, device: str = "auto") -> "MMAlign":
         """A model from a directory, or from the Hugging Face Hub by name.
 
+        Args:
+            name: The directory, or the name on the Hub.
+            device: Where to compute: `auto`, `cpu`, `cuda`, ….
+
         Raises:
+            ConfigError: If there is no such device here.
             CorruptArtifactError: If a file is not as it was written.
             MMAlignError: If there is no such model.
         """
         if standing_directory(Path(name)).is_dir():
-            return cls.load(name)
+            return cls.load(name, device=device)
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
         try:
-            return cls.load(snapshot_download(str(name)))
+            return cls.load(snapshot_download(str(name)), device=device)
         except (OSError, HfHubHTTPError, HFValidationError) as error:
             raise MMAlignError(f"{name}: neither a directory nor a model on the Hub") from error
 

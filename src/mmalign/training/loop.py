@@ -22,9 +22,9 @@ from mmalign.model.pair import Pair, to_pair
 from mmalign.training.config import Config
 from mmalign.training.denoise import DenoisingTraining, Optimizers, make_optimizers
 from mmalign.training.distributed import World
-from mmalign.training.losses import TrainingError
+from mmalign.training.losses import REMEDY, TrainingError
 from mmalign.training.methods import build_model, find_method
-from mmalign.training.prediction import Predictor, choose_gate
+from mmalign.training.prediction import NonFiniteOutputError, Predictor, choose_gate
 from mmalign.training.selection import Selection, selection_score
 
 Record = dict[str, Any]
@@ -197,18 +197,26 @@ class Training:
             self.algorithm.epoch(complete, self._pairs(self.missing, epoch))
         record: Record = {"epoch": epoch, "losses": self.algorithm.mean_losses(), "valid": {}}
         for name, split in self.validations.items():
-            metrics = self.predictor.evaluate(split)
-            if not math.isfinite(metrics["loss"]):
-                raise TrainingError(
-                    f"the validation loss is {metrics['loss']} after epoch {epoch}. "
-                    "Lower the learning rate."
-                )
+            metrics = self._validate(split, epoch)
             record["valid"][name] = metrics
             score = selection_score(self.predictor.task, metrics)
             self.state.selections[name].offer(epoch, score, self.state.model.state_dict())
         self.state.history.append(record)
         self.state.seconds += time.perf_counter() - started
         return record
+
+    def _validate(self, split: Split, epoch: int) -> dict[str, float]:
+        try:
+            metrics = self.predictor.evaluate(split)
+        except NonFiniteOutputError as error:
+            raise TrainingError(
+                f"{error.problem} on validation clip {error.clip} after epoch {epoch}. {REMEDY}"
+            ) from error
+        if not math.isfinite(metrics["loss"]):
+            raise TrainingError(
+                f"the validation loss is {metrics['loss']} after epoch {epoch}. {REMEDY}"
+            )
+        return metrics
 
     def _prepare_imputer(self) -> None:
         imputer = self.state.model.imputer

@@ -14,6 +14,7 @@ from mmalign.model.hidden import Hidden, is_valid
 from mmalign.model.pair import Pair
 
 STEP_NEGATIVES = 256
+REMEDY = "Lower the learning rate, or look for extreme feature values."
 
 
 class TrainingError(MMAlignError):

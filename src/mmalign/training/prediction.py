@@ -1,6 +1,6 @@
 """Predictions of a model on a split, and their metrics."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +13,10 @@ from torch import Tensor
 from mmalign.data.batching import Batch, Batches
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task
+from mmalign.errors import DataError
 from mmalign.evaluation.floors import score
 from mmalign.imputers.model import Model
-from mmalign.model.pair import to_pair
+from mmalign.model.pair import Pair, to_pair
 from mmalign.training.losses import main_loss
 from mmalign.training.selection import GATES, selection_score
 
@@ -32,6 +33,10 @@ def unwatched(batches: Iterator[Batch], _: int) -> Iterator[Batch]:
     return batches
 
 
+class NonFiniteOutputError(DataError):
+    """A clip for which the model has no answer: its output is NaN or infinite."""
+
+
 @dataclass(frozen=True)
 class Predictor:
     """A model with the names of its modalities and its task; `watch` sees its batches go by."""
@@ -44,10 +49,12 @@ class Predictor:
 
     @torch.no_grad()
     def outputs(self, split: Split) -> Float[Tensor, "clips outputs"]:
-        """Raw outputs of the model, one row a clip, in the split's order."""
+        """Raw outputs of the model, one row a clip, in the split's order.
+
+        Raises:
+            NonFiniteOutputError: If an output is NaN or infinite, which is no prediction.
+        """
         self.model.eval()
-        device = self.model.label_mean.device
-        dtype = self.model.label_mean.dtype
         if len(split) == 0:
             return torch.empty(0, self.model.backbone.outputs)
         # Clips of like length share a batch, which costs less; rows are put back afterwards.
@@ -55,12 +62,19 @@ class Predictor:
         order = batches.order(0)
         answers = torch.cat(
             [
-                self.model(to_pair(batch, self.visible, self.victim).to(device).to(dtype)).cpu()
+                self.model(self.pair(batch)).cpu()
                 for batch in self.watch(batches.epoch(0), len(batches))
             ]
         )
         rows = torch.tensor([row for batch in order for row in batch])
-        return torch.empty_like(answers).index_copy_(0, rows, answers)
+        outputs = torch.empty_like(answers).index_copy_(0, rows, answers)
+        check_finite(outputs, split.ids)
+        return outputs
+
+    def pair(self, batch: Batch) -> Pair:
+        """The tensors of a batch, where the model is and of its floating type."""
+        place = self.model.label_mean
+        return to_pair(batch, self.visible, self.victim).to(place.device).to(place.dtype)
 
     def features(self) -> dict[str, int]:
         """Feature dims of the two modalities."""
@@ -86,6 +100,21 @@ class Predictor:
         device = self.model.label_mean.device
         loss = main_loss(self.model, outputs.to(device), torch.from_numpy(labels).to(device))
         return score(self.task, self.to_labels(outputs), labels) | {"loss": loss.item()}
+
+
+def check_finite(answers: Float[Tensor, "clips ..."], ids: Sequence[str]) -> None:
+    """Refuse what argmax would take for the first class, and a picture for nothing at all.
+
+    Raises:
+        NonFiniteOutputError: If what the model says of a clip is NaN or infinite.
+    """
+    is_finite = answers.isfinite().flatten(1).all(dim=1)
+    if not bool(is_finite.all()):
+        raise NonFiniteOutputError(
+            "the model's output is not finite",
+            clip=ids[int(is_finite.long().argmin())],
+            fix="Look for extreme feature values; scale them as in training, or leave it out.",
+        )
 
 
 def _evaluation_batch(split: Split) -> int:

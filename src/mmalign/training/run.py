@@ -1,8 +1,6 @@
 """A training run in a directory: it resumes after a kill, and never mixes with another run."""
 
 import io
-import platform
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -12,15 +10,22 @@ from typing import Any, cast
 import pyarrow.parquet as pq
 import torch
 
-from mmalign.claim import claimed
+from mmalign.claim import LOCK, claimed
 from mmalign.data.dataset import Dataset
 from mmalign.data.fingerprint import dataset_hash
 from mmalign.data.missingness import Masks, Protocol
 from mmalign.errors import DataError, MMAlignError
 from mmalign.evaluation.floors import constant_floor
-from mmalign.files import write_atomically
+from mmalign.files import drafts_of, write_atomically
 from mmalign.model.backbone import count_parameters
-from mmalign.training.artifact import MANIFEST, Artifact, save_artifact, seal
+from mmalign.training.artifact import (
+    MANIFEST,
+    MASKS,
+    SAVED_FILES,
+    Artifact,
+    save_artifact,
+    seal,
+)
 from mmalign.training.checkpoint import load_checkpoint, save_checkpoint
 from mmalign.training.config import Config, config_to_json
 from mmalign.training.distributed import World
@@ -30,12 +35,16 @@ from mmalign.training.loop import (
     TrainingState,
     check_trainable,
 )
+from mmalign.training.losses import TrainingError
+from mmalign.training.machine import describe_machine
 from mmalign.training.methods import find_method, seen_by
 from mmalign.training.prediction import Predictor, prediction_table
 from mmalign.training.records import keep_identity, without_nan, write_json, write_json_lines
 from mmalign.version import __version__
 
 IDENTITY, CHECKPOINT = "run.json", "checkpoint/state.safetensors"
+METRICS, RESULT, PREDICTIONS = "metrics.jsonl", "result.json", "predictions.parquet"
+WRITTEN = SAVED_FILES | {IDENTITY, CHECKPOINT, METRICS, MASKS, RESULT, PREDICTIONS}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +73,7 @@ class Run:
         Raises:
             MMAlignError: If the directory is busy, finished, or belongs to another run.
             DataError: If a modality or a split is not in the data.
-            TrainingError: If a loss is not finite; the last checkpoint is kept.
+            TrainingError: If a loss is not finite; the best epoch before it, if any, is saved.
         """
         method = find_method(self.config.method)
         for split in ("train", "valid"):
@@ -81,16 +90,29 @@ class Run:
         self, seen: Dataset, masks: Masks, on_epoch: Callable[[Record, Training], None]
     ) -> dict[str, Any]:
         training = self._prepare(seen)
+        try:
+            self._run_epochs(training, on_epoch)
+        except TrainingError as error:
+            if not (self.world.is_leader and training.state.history):
+                raise
+            # The same command would diverge again: this is all that the run will ever be.
+            result = self._finish(training, seen, masks, diverged=str(error))
+            raise TrainingError(f"{error} {self._what_is_saved(result)}") from error
+        return self._finish(training, seen, masks) if self.world.is_leader else {}
+
+    def _run_epochs(self, training: Training, on_epoch: Callable[[Record, Training], None]) -> None:
         while not training.is_finished():
             record = training.run_epoch()
             if self.world.is_leader:
                 save_checkpoint(training.state, self.out / CHECKPOINT)
-                write_json_lines(self.out / "metrics.jsonl", training.state.history)
+                write_json_lines(self.out / METRICS, training.state.history)
                 on_epoch(record, training)
-        if not self.world.is_leader:
-            return {}
-        masks.save(self.out / "masks.json")
-        return self._finish(training, seen)
+
+    def _what_is_saved(self, result: dict[str, Any]) -> str:
+        return (
+            f"The best epoch before that, {result['best_epoch']} of {result['epochs']}, is saved "
+            f"in {self.out}: mmalign evaluate, predict and explain take it."
+        )
 
     def _prepare(self, seen: Dataset) -> Training:
         training = Training(
@@ -106,11 +128,15 @@ class Run:
             load_checkpoint(self.out / CHECKPOINT, training.state)
         return training
 
-    def _finish(self, training: Training, seen: Dataset) -> dict[str, Any]:
+    def _finish(
+        self, training: Training, seen: Dataset, masks: Masks, *, diverged: str | None = None
+    ) -> dict[str, Any]:
+        """Write the selected epoch and all about it; `diverged` says what ended training early."""
         predictor = training.select(self.protocol.setting)
-        result = self._result(predictor, training.state, seen)
-        _write_predictions(predictor, seen, self.out / "predictions.parquet")
-        write_json(self.out / "result.json", result)
+        result = self._result(predictor, training.state, seen) | {"diverged": diverged}
+        masks.save(self.out / MASKS)
+        _write_predictions(predictor, seen, self.out / PREDICTIONS)
+        write_json(self.out / RESULT, result)
         save_artifact(self.out, Artifact(predictor, self.config), summary=_summary(result))
         seal(self.out, self._identity())
         return cast(dict[str, Any], without_nan(result))
@@ -142,8 +168,7 @@ class Run:
         """All that must be equal for a checkpoint to be this run's."""
         return {
             "mmalign": __version__,
-            "torch": str(torch.__version__),
-            "python": platform.python_version(),
+            **describe_machine(),
             "threads": torch.get_num_threads(),
             "processes": self.world.size,
             "device": self.device.type,
@@ -178,11 +203,8 @@ class Run:
         """A directory is ours if it is new, empty, a run, or a run that was killed at birth."""
         if not self.out.exists() or (self.out / IDENTITY).exists():
             return
-        is_ours = self.out.is_dir() and all(
-            path.name in ("checkpoint", MANIFEST) or path.name.startswith(".")
-            for path in self.out.iterdir()
-        )
-        if not is_ours:
+        born = {self.out / name for name in (LOCK, Path(CHECKPOINT).parent.name, MANIFEST)}
+        if not self.out.is_dir() or set(self.out.iterdir()) - born - set(_drafts(self.out)):
             raise MMAlignError(f"{self.out}: exists and is no run directory. Give another --out.")
 
     def _check_identity(self, identity: dict[str, Any]) -> None:
@@ -194,13 +216,14 @@ class Run:
             )
 
 
+def _drafts(folder: Path) -> list[Path]:
+    """What a killed run left half written, and nothing else: other hidden files are the user's."""
+    return [draft for name in sorted(WRITTEN) for draft in drafts_of(folder / name)]
+
+
 def _sweep(folder: Path) -> None:
-    """Remove drafts that a killed process left behind."""
-    for draft in (*folder.glob(".?*.*"), *(folder / "checkpoint").glob(".*")):
-        if draft.is_dir():
-            shutil.rmtree(draft, ignore_errors=True)
-        else:
-            draft.unlink(missing_ok=True)
+    for draft in _drafts(folder):
+        draft.unlink(missing_ok=True)
 
 
 def _write_predictions(predictor: Predictor, seen: Dataset, file: Path) -> None:
@@ -218,6 +241,8 @@ def _summary(result: dict[str, Any]) -> str:
         "selected on validation.",
         "",
     ]
+    if result["diverged"] is not None:
+        lines += [f"Training diverged in epoch {result['epochs'] + 1}: {result['diverged']}", ""]
     for split, metrics in result["metrics"].items():
         shown = ", ".join(
             f"{name} {value:.3f}"
