@@ -302,9 +302,13 @@ def mmalign_twice(*words: object) -> subprocess.CompletedProcess:
 
 
 @pytest.mark.nightly  # .ci/run asks for it by name
-def test_two_processes_train_like_one(data, tmp_path):
-    """Without dropout, averaged gradients of half batches are the gradients of whole ones."""
-    plain = ["--method", "zero-fill", "--set", "dropout=0.0", "--set", "contrastive_weight=0.0"]
+@pytest.mark.parametrize(("method", "tolerance"), [("zero-fill", 1e-3), ("mmalign", 1e-2)])
+def test_two_processes_train_like_one(data, tmp_path, method, tolerance):
+    """Without dropout, averaged gradients of half batches are the gradients of whole ones.
+
+    MM-Align's fit loss is pooled over the entries of a batch, of which its halves have not alike.
+    """
+    plain = ["--method", method, "--set", "dropout=0.0", "--set", "contrastive_weight=0.0"]
     train = ["train", data, *FLAGS, *SMALL, *plain, "--set", "epochs=4", "--out"]
     double = mmalign_twice(*train, tmp_path / "two")
     assert double.returncode == 0, double.stderr
@@ -314,7 +318,7 @@ def test_two_processes_train_like_one(data, tmp_path):
         json.loads((tmp_path / name / "metrics.jsonl").read_text().splitlines()[-1])["valid"]["A"]
         for name in ("two", "one")
     ]
-    assert losses[0]["loss"] == pytest.approx(losses[1]["loss"], rel=1e-3)
+    assert losses[0]["loss"] == pytest.approx(losses[1]["loss"], rel=tolerance)
     assert json.loads((tmp_path / "two" / "manifest.json").read_text())["processes"] == 2
 
 
