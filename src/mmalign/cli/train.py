@@ -38,7 +38,7 @@ def train(
         list[str] | None, typer.Option("--set", help="A setting, e.g. --set window=4.")
     ] = None,
     improved: Annotated[
-        bool, typer.Option("--improved", help="Both passes and step contrast: our recommendation.")
+        bool, typer.Option("--improved", help="Both passes and step contrast, on top of the paper.")
     ] = False,
     non_finite: NonFinite = "reject",
     label: Label = None,
