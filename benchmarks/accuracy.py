@@ -1,14 +1,15 @@
 """Accuracy on real data: every system, pair, survival rate and seed; settings A and B together.
 
-Run: python benchmarks/accuracy.py [--data DIR] [--jobs N] [--only TEXT] [--report]
+Run: python benchmarks/accuracy.py [--data DIR] [--jobs N] [--only TEXT] [--report FILE]
 
 First every system chooses its learning rate on validation clips, with the same budget (both rates
 of the paper's grid, two seeds that the tables do not use): benchmarks/results/tuning.jsonl. Then
 each run appends one line to benchmarks/results/accuracy.jsonl; runs that are there are not done
 again, so it can be stopped at any time. Settings A and B share a training run and are selected
-separately, on validation clips; the test split is read once, after training. `--report` prints the
-tables of docs/results.md from the file. The smartwatch data needs no files; UTD-MHAD and MOSI are
-read from DIR (default ../shared/data) and left out, with a word, where they are absent.
+separately, on validation clips; the test split is read once, after training. `--report
+docs/results.md` writes the tables of that page anew, below its MARK. The smartwatch data needs no
+files; UTD-MHAD and MOSI are read from DIR (default ../shared/data) and left out, with a word, where
+they are absent.
 """
 
 import argparse
@@ -75,6 +76,7 @@ PAIRS = {
     "utd-mhad, own lengths": [("inertial", "skeleton"), ("skeleton", "inertial")],
 }
 VALID_VIDEOS = 10
+MARK = "<!-- below: python benchmarks/accuracy.py --report docs/results.md -->"
 
 
 RESAMPLED, OWN_LENGTHS = "utd-mhad, 32 steps", "utd-mhad, own lengths"
@@ -287,18 +289,35 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=root / "shared" / "data")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", default="", help="run only cells whose description holds this")
-    parser.add_argument("--report", action="store_true")
+    parser.add_argument("--report", type=Path, help="write tables into this page, run nothing")
     options = parser.parse_args()
-    if not options.report:
+    if options.report is None:
         run([c for c in tuning_cells() if options.only in str(c)], TUNING_FILE, options)
     cells = all_cells(choose_rates(read_rows(TUNING_FILE).values()))
-    if options.report:
-        rows = [row for row in read_rows(FILE).values() if row["key"] in {c.key for c in cells}]
-        print("### Learning rates\n" + tuning_table(read_rows(TUNING_FILE).values(), list(SYSTEMS)))
-        print("\n### Cost\n" + cost_table(rows, list(SYSTEMS)) + "\n")
-        print(report(rows, list(SYSTEMS), constants({row["data"] for row in rows}, options.data)))
+    if options.report is not None:
+        known = {cell.key for cell in cells}
+        rows = [row for row in read_rows(FILE).values() if row["key"] in known]
+        write_tables(options.report, rows, options.data)
     else:
         run([c for c in cells if options.only in str(c)], FILE, options)
+
+
+def write_tables(page: Path, rows: list[dict], folder: Path) -> None:
+    """Replaces what stands below the page's mark."""
+    order = {place: number for number, place in enumerate(table_places())}
+    rows = sorted(rows, key=lambda r: order[r["data"], r["visible"], r["victim"]])
+    prose, _, _ = page.read_text(encoding="utf-8").partition(MARK)
+    tables = [
+        "### Learning rates\n" + tuning_table(read_rows(TUNING_FILE).values(), list(SYSTEMS)),
+        "### Cost\n" + cost_table(rows, list(SYSTEMS)),
+        report(rows, list(SYSTEMS), constants({row["data"] for row in rows}, folder)),
+    ]
+    page.write_text(f"{prose}{MARK}\n\n" + "\n\n".join(tables) + "\n", encoding="utf-8")
+
+
+def table_places() -> list[tuple[str, str, str]]:
+    """Data and pair of every table, in the order of the page."""
+    return [(data, *pair) for data, pairs in PAIRS.items() for pair in pairs]
 
 
 def run(cells: list[Cell], file: Path, options: argparse.Namespace) -> None:
