@@ -8,6 +8,8 @@ import numpy as np
 from mmalign.evaluation.significance import gap_recovered, paired_difference
 
 LOWER, FLOOR, UPPER = "unimodal (LB)", "zero-fill", "both modalities (UB)"
+CONTROLS = {"+ both": "zero-fill + both", "dynamic window": "zero-fill + both passes, gate"}
+"""Systems with switches on, and zero-fill with the same switches."""
 COLUMNS = [(survival, setting) for survival in (0.1, 0.5) for setting in "AB"]
 
 
@@ -98,6 +100,12 @@ def _pair_tables(key: tuple, rows: list[dict], systems: list[str], constant: flo
             if system not in (LOWER, UPPER, rival):
                 cells = (_difference(rows, system, rival, *column, digits) for column in COLUMNS)
                 lines.append(f"| {system} | " + " | ".join(cells) + " |")
+    controlled = {name: control for name, control in CONTROLS.items() if control in systems}
+    if controlled:
+        lines += ["", *_head("paired difference to zero-fill with the same switches")]
+        for system, control in controlled.items():
+            cells = (_difference(rows, system, control, *column, digits) for column in COLUMNS)
+            lines.append(f"| {system} | " + " | ".join(cells) + " |")
     lines += ["", *_head("share of the gap between LB and UB that is recovered")]
     for system in systems:
         if system not in (LOWER, UPPER):
