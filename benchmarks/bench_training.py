@@ -1,7 +1,7 @@
 """A training step, and a whole run of MOSI's size: milliseconds a batch on one core.
 
-Then what an epoch of every method takes beside one of zero-fill, at 50 % survival: the costs that
-`mmalign methods` lists.
+Then the compiled GRU beside torch's, and what an epoch of every method takes beside one of
+zero-fill, at 50 % survival: the costs that `mmalign methods` lists.
 
 Run: python benchmarks/bench_training.py
 Bars: one MOSI run (40 epochs, survival 10 %) takes at most 4 minutes on one core.
@@ -13,9 +13,11 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
+from torch import nn
 
 from mmalign.data import Dataset, Protocol, Regression, Split
 from mmalign.data.batching import Batches
+from mmalign.model.gru import gru_states
 from mmalign.model.pair import to_pair
 from mmalign.training.config import IMPROVED, Config
 from mmalign.training.denoise import DenoisingTraining, make_optimizers
@@ -73,8 +75,25 @@ def main() -> None:
             f"{name:20} {on_complete:5.1f} ms a complete batch, {on_missing:5.1f} ms a missing "
             f"one; 40 epochs of training {run:3.0f} s (bar 240 s)"
         )
+    for time_steps in (12, 50, 180):
+        print(compare_grus(time_steps))
     for name, cost in relative_costs(dataset).items():
         print(f"{name:20} {cost:4.1f}x an epoch of zero-fill (listed: {METHODS[name].cost:.1f}x)")
+
+
+def compare_grus(time_steps: int) -> str:
+    """Forward and backward through 32 sequences, compiled and by torch, in turns."""
+    gru = nn.GRU(32, 32, batch_first=True)
+    steps = torch.randn(32, time_steps, 32, requires_grad=True)
+    contenders = {"compiled": lambda: gru_states(gru, steps), "torch": lambda: gru(steps)[0]}
+    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in range(21):
+        for name, run in contenders.items():
+            started = time.process_time()
+            torch.autograd.grad(run().sum(), [steps, *gru.parameters()])
+            seconds[name].append(time.process_time() - started)
+    ours, theirs = (1e3 * statistics.median(times) for times in seconds.values())
+    return f"GRU, {time_steps:3} steps: {ours:.2f} ms, torch {theirs:.2f} ms, {theirs / ours:.1f}x"
 
 
 def relative_costs(dataset: Dataset) -> dict[str, float]:

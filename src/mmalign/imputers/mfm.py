@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from mmalign.imputers.contract import Imputer
+from mmalign.model.gru import gru_states
 from mmalign.model.hidden import Hidden, is_valid, step_error
 
 
@@ -24,7 +25,7 @@ class Summary(nn.Module):
 
     def forward(self, hidden: Hidden) -> Float[Tensor, "batch dim"]:
         """Read each clip up to its own last step."""
-        states, _ = self.gru(hidden.steps)
+        states = gru_states(self.gru, hidden.steps)
         rows = torch.arange(len(states), device=states.device)
         latent: Tensor = self.project(states[rows, hidden.lengths - 1])
         return latent
@@ -45,7 +46,7 @@ class Rebuild(nn.Module):
     ) -> Float[Tensor, "batch time dim"]:
         """Roll the factors out over time."""
         factors = torch.cat((self.own_factor(own), self.shared_factor(shared)), dim=-1)
-        states, _ = self.gru(factors[:, None].expand(-1, time, -1))
+        states = gru_states(self.gru, factors[:, None].expand(-1, time, -1))
         steps: Tensor = self.write(states)
         return steps
 

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from mmalign import align
 from mmalign.imputers.contract import Imputer
+from mmalign.model.gru import gru_states
 from mmalign.model.hidden import Hidden, is_valid
 
 
@@ -30,8 +31,8 @@ class Fitter(nn.Module):
         # Two GRUs over sequences turned around inside their own length: what a packed bi-GRU
         # computes, without packing; the padding comes last in both, and so changes nothing.
         turned = turn_around(visible.steps, visible.lengths)
-        ahead, _ = self.forward_gru(visible.steps)
-        back, _ = self.backward_gru(turned)
+        ahead = gru_states(self.forward_gru, visible.steps)
+        back = gru_states(self.backward_gru, turned)
         states = torch.cat((ahead, turn_around(back, visible.lengths)), dim=-1)
         inside = align.is_inside(
             visible.lengths, victim_lengths, window=self.window, time=visible.steps.shape[1]

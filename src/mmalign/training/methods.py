@@ -87,14 +87,14 @@ METHODS: dict[str, Method] = {
         "imitates the optimal transport plan between the modalities",
         PAPER,
         lambda c: AlignmentDynamicsLearner(c.dim, window=c.window, epsilon=c.epsilon),
-        cost=1.5,
+        cost=1.3,
         is_aligned=True,
     ),
     "mfm": Method(
         "rebuilds the victim from factors that surrogates read off the visible sequence",
         "Tsai et al., ICLR 2019",
         lambda c: MFM(c.dim),
-        cost=2.5,
+        cost=1.7,
     ),
     "smil": Method(
         "mixes centres of the victim's steps with weights from a Gaussian; meta-learned",

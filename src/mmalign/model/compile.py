@@ -1,0 +1,25 @@
+"""Compile all kernels ahead of their first use: `python -m mmalign.model.compile`.
+
+Those of the alignment (:mod:`mmalign.align.compile`), and the model's own.
+"""
+
+import torch
+from torch import nn
+
+from mmalign.align.compile import compile_kernels as compile_alignment
+from mmalign.align.compiled import DTYPES
+from mmalign.model.gru import gru_kernels, gru_states
+
+
+def compile_kernels() -> bool:
+    """Use every kernel once in every dtype; tells whether there are any to compile."""
+    if gru_kernels() is None:
+        return False
+    for dtype in DTYPES:
+        gru = nn.GRU(2, 3, batch_first=True).to(dtype)
+        gru_states(gru, torch.zeros(1, 2, 2, dtype=dtype)).sum().backward()  # type: ignore[no-untyped-call]
+    return compile_alignment()
+
+
+if __name__ == "__main__":
+    compile_kernels()
