@@ -1,7 +1,5 @@
 """All built-in imputers keep the contract, and the checks notice who does not."""
 
-from pathlib import Path
-
 import pytest
 import torch
 from torch import nn
@@ -214,11 +212,3 @@ def test_a_broken_contract_is_named(bad, message):
 def test_a_table_of_positions_that_is_too_short_is_noticed():
     with pytest.raises(RuntimeError, match="must match"):
         check_imputer(ShortTable(), dim=DIM)
-
-
-def test_the_imputer_of_contributing_passes():
-    page = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    recipe = page[page.index("## Add an imputer") :]
-    names: dict = {}
-    exec(recipe.split("```python\n")[1].split("```")[0], names)
-    check_imputer(names["LastStep"]())

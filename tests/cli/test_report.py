@@ -26,7 +26,7 @@ def test_a_report_is_written_and_mistakes_are_one_line_with_exit_code_2(tmp_path
     assert [answer.returncode for answer in answers] == [0, 0, 2, 2, 2, 2]
     assert (good / "report" / "report.html").exists()
     assert (tmp_path / "elsewhere" / "tables" / "scores.csv").exists()
-    assert "2 of 28 runs are not finished" in answers[0].stdout
+    assert "2 of 30 runs are not finished" in answers[0].stdout
     for answer, told in zip(
         answers[2:],
         ("holds no grid", "no run is finished", "not readable", "no report"),
