@@ -15,8 +15,8 @@ from mmalign.errors import MMAlignError
 from mmalign.imputers.contract import Imputer
 from mmalign.model.hidden import Hidden, is_valid
 
-LENGTHS = (41, 1, 4)
-VICTIM_LENGTHS = (39, 2, 9)
+LENGTHS = (17, 1, 4)
+VICTIM_LENGTHS = (15, 2, 9)
 DIM = 32
 TOLERANCE = 1e-9
 

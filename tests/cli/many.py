@@ -1,24 +1,34 @@
-"""Run several commands in one process: starting Python and torch once saves a minute of tests."""
+"""Run commands in one process that stays: starting Python and torch once saves a minute."""
 
+import atexit
 import contextlib
 import io
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import cache
 
 
 def mmalign_many(commands: Sequence[Sequence[object]]) -> list[subprocess.CompletedProcess[str]]:
     """The answers of `mmalign` to each command line, in order."""
     lines = [[str(word) for word in command] for command in commands]
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.cli.many"],
-        input=json.dumps(lines),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return [subprocess.CompletedProcess(*answer) for answer in json.loads(done.stdout)]
+    process = answering()
+    process.stdin.write(json.dumps(lines) + "\n")
+    process.stdin.flush()
+    answers = process.stdout.readline()
+    assert answers, "the process that answers has died"
+    return [subprocess.CompletedProcess(*answer) for answer in json.loads(answers)]
+
+
+@cache
+def answering() -> subprocess.Popen:
+    """The process that answers, one for each process of the tests."""
+    command = [sys.executable, "-m", "tests.cli.many"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    atexit.register(process.kill)
+    return process
 
 
 def answer(command: list[str]) -> tuple[list[str], int, str, str]:
@@ -36,5 +46,15 @@ def answer(command: list[str]) -> tuple[list[str], int, str, str]:
     return command, code, out.getvalue(), err.getvalue()
 
 
+def main() -> None:
+    # What a command's own processes print must not get between the answers.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        print(
+            json.dumps([answer(command) for command in json.loads(line)]), file=answers, flush=True
+        )
+
+
 if __name__ == "__main__":
-    print(json.dumps([answer(command) for command in json.loads(sys.stdin.read())]))
+    main()

@@ -44,7 +44,7 @@ def run(data, tmp_path_factory) -> Path:
 def test_a_run_can_be_evaluated(run, data):
     result = json.loads((run / "result.json").read_text())
     assert result["metrics"]["test"]["accuracy"] is not None
-    done = mmalign("evaluate", run, data)
+    (done,) = mmalign_many([["evaluate", run, data]])
     assert done.returncode == 0, done.stderr
     assert "under the run's masks" in done.stdout
     assert "16 clips of test, 0 with victim" in done.stdout
@@ -74,7 +74,7 @@ def test_other_data_of_the_same_ids_is_scored_as_it_is(run, data, tmp_path):
 @pytest.mark.parametrize("ending", ["parquet", "CSV", "jsonl"])
 def test_predictions_in_every_format(run, data, tmp_path, ending):
     out = tmp_path / f"predictions.{ending}"
-    done = mmalign("predict", run, data, "--out", out)
+    (done,) = mmalign_many([["predict", run, data, "--out", out]])
     assert done.returncode == 0, done.stderr
     if ending == "parquet":
         rows = pq.read_table(out).to_pylist()
@@ -114,7 +114,7 @@ def test_data_without_the_victim_and_without_labels(run, tmp_path):
     dataset = small_dataset().only(["visible"])
     bare = {**dataset.splits, "test": replace(dataset["test"], labels=None)}
     write_native(replace(dataset, splits=bare), tmp_path / "bare")
-    done = mmalign("predict", run, tmp_path / "bare", "--out", tmp_path / "p.csv")
+    (done,) = mmalign_many([["predict", run, tmp_path / "bare", "--out", tmp_path / "p.csv"]])
     assert done.returncode == 0, done.stderr
     rows = list(csv.DictReader((tmp_path / "p.csv").open()))
     assert {row["has_victim"] for row in rows} == {"False"}
@@ -122,7 +122,8 @@ def test_data_without_the_victim_and_without_labels(run, tmp_path):
 
 
 def test_an_explanation_is_a_picture(run, data, tmp_path):
-    done = mmalign("explain", run, data, "--clip", "test-00001", "--out", tmp_path / "plan.png")
+    command = ["explain", run, data, "--clip", "test-00001", "--out", tmp_path / "plan.png"]
+    (done,) = mmalign_many([command])
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "plan.png").read_bytes()[:4] == b"\x89PNG"
 
@@ -219,9 +220,8 @@ def test_flags_in_a_file_and_a_split_that_is_not_there_have_a_way_out(data, tmp_
 def test_settings_come_from_a_file_and_flags_win(data, tmp_path):
     file = tmp_path / "settings.toml"
     file.write_text('method = "zero-fill"\nepochs = 1\nseed = 3\ndim = 8\nheads = 2\n')
-    done = mmalign(
-        "train", data, *FLAGS, "--config", file, "--seed", "4", "--out", tmp_path / "run"
-    )
+    flags = ["--config", file, "--seed", "4", "--out", tmp_path / "run"]
+    (done,) = mmalign_many([["train", data, *FLAGS, *flags]])
     assert done.returncode == 0, done.stderr
     config = json.loads((tmp_path / "run" / "config.json").read_text())["config"]
     assert (config["method"], config["epochs"], config["seed"]) == ("zero-fill", 1, 4)
