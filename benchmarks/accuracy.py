@@ -236,7 +236,7 @@ def is_in_tables(data: str, pair: tuple[str, str], survival: float, system: str)
     if system in BOUNDS and survival != SURVIVALS[0]:
         return False  # they do not depend on the survival rate
     if data == OWN_LENGTHS:
-        return system in ABLATION  # four times as long as the other runs
+        return system in (*ABLATION, CONTROLS[0])  # four times as long as the other runs
     if data == "mosi" and pair not in MAIN_MOSI:
         return survival == SURVIVALS[0] and system in (*COMPARISON, "dynamic window")
     return True
