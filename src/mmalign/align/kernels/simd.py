@@ -6,6 +6,7 @@ faster. A vector has 64 bytes and becomes whatever registers the CPU has. Arrays
 nothing is checked: callers pad them so that whole vectors can be read and written.
 """
 
+from contextlib import contextmanager
 from typing import no_type_check
 
 from llvmlite import ir
@@ -27,6 +28,15 @@ def _vector_at(builder, data, index, lanes):
     """Pointer to the vector that starts at a flat index."""
     vector = ir.VectorType(data.type.pointee, lanes)
     return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
+
+
+@contextmanager
+@no_type_check
+def _vectors_from(builder, count, lanes, *starts):
+    """A loop over vectors that follow each other; gives the flat index of each, from its start."""
+    with cgutils.for_range(builder, count) as loop:
+        shift = builder.mul(loop.index, ir.Constant(count.type, lanes))
+        yield [builder.add(start, shift) for start in starts]
 
 
 @no_type_check
@@ -389,11 +399,10 @@ def scale_vectors(typing_context, band, o, columns, j, rows, i, count, out):
         columns = _data(context, builder, columns_type, columns)
         rows = _data(context, builder, rows_type, rows)
         scale = builder.load(_vector_at(builder, rows, i, lanes), align=size)
-        with cgutils.for_range(builder, count) as loop:
-            shift = builder.mul(loop.index, ir.Constant(o.type, lanes))
-            given = _vector_at(builder, band, builder.add(o, shift), lanes)
-            place = _vector_at(builder, out, builder.add(o, shift), lanes)
-            column = _vector_at(builder, columns, builder.add(j, shift), lanes)
+        with _vectors_from(builder, count, lanes, o, j) as (at, at_column):
+            given = _vector_at(builder, band, at, lanes)
+            place = _vector_at(builder, out, at, lanes)
+            column = _vector_at(builder, columns, at_column, lanes)
             share = builder.fmul(scale, builder.load(column, align=size))
             builder.store(builder.fmul(builder.load(given, align=size), share), place, align=size)
         return context.get_dummy_value()
@@ -416,10 +425,9 @@ def scale_by(typing_context, given, i, factor, j, count, out, o):
         factor = _data(context, builder, factor_type, factor)
         out = _data(context, builder, out_type, out)
         scale = builder.load(_vector_at(builder, factor, j, lanes), align=size)
-        with cgutils.for_range(builder, count) as loop:
-            shift = builder.mul(loop.index, ir.Constant(o.type, lanes))
-            vector = _vector_at(builder, given, builder.add(i, shift), lanes)
-            place = _vector_at(builder, out, builder.add(o, shift), lanes)
+        with _vectors_from(builder, count, lanes, i, o) as (at, at_out):
+            vector = _vector_at(builder, given, at, lanes)
+            place = _vector_at(builder, out, at_out, lanes)
             builder.store(builder.fmul(builder.load(vector, align=size), scale), place, align=size)
         return context.get_dummy_value()
 
@@ -439,10 +447,8 @@ def largest_size(typing_context, values, i, count, out):
         values = _data(context, builder, values_type, values)
         zero = ir.Constant(ir.VectorType(values.type.pointee, lanes), [0.0] * lanes)
         largest = cgutils.alloca_once_value(builder, zero)
-        with cgutils.for_range(builder, count) as loop:
-            shift = builder.mul(loop.index, ir.Constant(i.type, lanes))
-            at = _vector_at(builder, values, builder.add(i, shift), lanes)
-            vector = builder.load(at, align=size)
+        with _vectors_from(builder, count, lanes, i) as (at,):
+            vector = builder.load(_vector_at(builder, values, at, lanes), align=size)
             for value in (vector, builder.fneg(vector)):
                 top = builder.load(largest)
                 is_larger = builder.fcmp_ordered(">", value, top)
