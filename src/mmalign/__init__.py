@@ -12,7 +12,7 @@ from mmalign.version import __version__
 if TYPE_CHECKING:
     from mmalign import align
     from mmalign.data import Clip, Dataset, Protocol, load_dataset
-    from mmalign.training.estimator import MMAlign
+    from mmalign.estimator import MMAlign
 
 __all__ = [
     "Clip",
@@ -29,7 +29,7 @@ __all__ = [
 _HOMES = {
     "Clip": "mmalign.data",
     "Dataset": "mmalign.data",
-    "MMAlign": "mmalign.training.estimator",
+    "MMAlign": "mmalign.estimator",
     "Protocol": "mmalign.data",
     "load_dataset": "mmalign.data",
 }
@@ -37,14 +37,14 @@ _HOMES = {
 
 def load(path: "str | PathLike[str]", *, device: str = "auto") -> "MMAlign":
     """The model in a run directory: see `mmalign.MMAlign.load`."""
-    from mmalign.training.estimator import MMAlign
+    from mmalign.estimator import MMAlign
 
     return MMAlign.load(path, device=device)
 
 
 def from_pretrained(name: "str | PathLike[str]", *, device: str = "auto") -> "MMAlign":
     """A model from a directory or the Hugging Face Hub: see `mmalign.MMAlign.from_pretrained`."""
-    from mmalign.training.estimator import MMAlign
+    from mmalign.estimator import MMAlign
 
     return MMAlign.from_pretrained(name, device=device)
 

@@ -112,7 +112,7 @@ def test_ctrl_c_stops_and_says_how_to_go_on(data, tmp_path):
     leader, follower = pty.openpty()
     process = subprocess.Popen(command, stderr=follower, start_new_session=True)
     os.close(follower)
-    while not list(out.glob("runs/*/checkpoint.safetensors")):
+    while not list(out.glob("runs/*/checkpoint/state.safetensors")):
         assert process.poll() is None
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)
@@ -127,7 +127,7 @@ def test_ctrl_c_stops_and_says_how_to_go_on(data, tmp_path):
     assert b"stopped: 0 of 4 runs are done; the same command goes on" in b" ".join(told.split())
     assert b"Traceback" not in told
     assert (out / "results.csv").exists()
-    assert list(out.glob("runs/*/checkpoint.safetensors"))
+    assert list(out.glob("runs/*/checkpoint/state.safetensors"))
 
 
 def test_pairs_and_rates_are_lists():

@@ -43,12 +43,13 @@ def run(data, tmp_path_factory) -> Path:
 
 def test_a_run_can_be_evaluated(run, data):
     result = json.loads((run / "result.json").read_text())
-    assert result["metrics"]["test"]["accuracy"] is not None
+    found = result["settings"]["A"]["metrics"]["test"]
+    assert found["accuracy"] is not None
     (done,) = mmalign_many([["evaluate", run, data]])
     assert done.returncode == 0, done.stderr
     assert "under the run's masks" in done.stdout
     assert "16 clips of test, 0 with victim" in done.stdout
-    assert f"{result['metrics']['test']['accuracy']:.3f}" in done.stdout
+    assert f"{found['accuracy']:.3f}" in done.stdout
     assert "floor" in done.stdout
 
 

@@ -93,7 +93,9 @@ def test_best_settings_train_to_the_best_score_and_mistakes_are_told(data, searc
     assert train.returncode == 0, train.stderr
     rows = list(csv.DictReader((searched / "trials.csv").open()))
     result = json.loads((tmp_path / "run" / "result.json").read_text())
-    assert result["metrics"]["valid"]["weighted_f1"] == max(float(row["score"]) for row in rows)
+    assert result["settings"]["A"]["metrics"]["valid"]["weighted_f1"] == max(
+        float(row["score"]) for row in rows
+    )
     for done, (_, message) in zip(answers, cases, strict=True):
         assert done.returncode == 2, done
         assert message in done.stderr

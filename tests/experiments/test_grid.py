@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmalign.errors import MMAlignError
+from mmalign.experiments.analyses import ANALYSES
 from mmalign.experiments.grid import Source, extend_grid, open_grid, plan_grid
 from mmalign.experiments.job import Job
 from mmalign.experiments.suites import list_entries
@@ -36,10 +37,9 @@ def test_any_setting_changes_the_address(name):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"kind": "case"},
+        {"kind": "speed"},
         {"visible": "vision", "victim": "text"},
         {"survival": 0.1},
-        {"clip": "a"},
     ],
 )
 def test_anything_else_of_a_job_changes_the_address(changes):
@@ -47,9 +47,14 @@ def test_anything_else_of_a_job_changes_the_address(changes):
     assert JOB.address("data") != JOB.address("other")
 
 
-@given(st.floats(0.01, 1), st.integers(0, 2**32 - 1), st.text(max_size=5))
-def test_a_job_survives_json_with_its_address(survival, seed, clip):
-    job = replace(JOB, survival=survival, clip=clip, config=replace(JOB.config, seed=seed))
+def test_what_is_asked_of_a_trained_model_leaves_the_address(tmp_path):
+    assert replace(JOB, analyses=("swaps",)).address("data") == JOB.address("data")
+
+
+@given(st.floats(0.01, 1), st.integers(0, 2**32 - 1), st.sets(st.sampled_from(sorted(ANALYSES))))
+def test_a_job_survives_json_with_its_address(survival, seed, analyses):
+    config = replace(JOB.config, seed=seed)
+    job = replace(JOB, survival=survival, analyses=tuple(analyses), config=config)
     again = Job.from_json(json.loads(json.dumps(job.to_json())))
     assert again == job
     assert again.address("data") == job.address("data")
@@ -93,8 +98,11 @@ def test_done_failed_and_pending(tmp_path):
     for address in (done, failed, recovered):
         grid.run_folder(address).mkdir(parents=True)
     for address in (failed, recovered):
-        (grid.run_folder(address) / "error.json").write_text('{"error": "why"}')
+        grid.site.error_file(address).parent.mkdir(exist_ok=True)
+        grid.site.error_file(address).write_text('{"error": "why"}')
     for address in (done, recovered):
+        for name in ("manifest.json", *(f"{name}.json" for name in grid.jobs[address].analyses)):
+            (grid.run_folder(address) / name).touch()
         (grid.run_folder(address) / "result.json").write_text('{"a": 1}')
     assert set(grid.pending()) == set(grid.jobs) - {done, recovered}
     assert grid.failures() == {failed: "why"}

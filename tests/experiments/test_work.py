@@ -1,51 +1,77 @@
-"""Jobs of every kind on the small twin, against what training itself finds."""
+"""Jobs on the small twin, against what training itself finds."""
 
 import json
-from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mmalign.errors import DataError
+from mmalign.errors import DataError, MMAlignError
+from mmalign.experiments.analyses import ANALYSES
 from mmalign.experiments.grid import Grid
+from mmalign.experiments.plan_study import take_apart
 from mmalign.experiments.plan_swaps import SWAPS, predicted, swapped_scores
-from mmalign.experiments.work import CHECKPOINT, RESULT, TIMING, perform, sweep
-from mmalign.training.settings import train_both_settings
+from mmalign.experiments.work import analysis_file, perform
+from mmalign.runs.artifact import drop_weights, load_artifact
+from mmalign.runs.run import CHECKPOINT
 from tests.experiments.tiny import PAIR, tiny_grid
-from tests.training.small import small_config, small_dataset
+from tests.training.small import small_config, small_dataset, train_both_settings, weights
 
 DATA = small_dataset()
+RUN = {
+    *("config.json", "model.safetensors", "README.md", "manifest.json", "run.json", ".lock"),
+    *("metrics.jsonl", "result.json", "timing.json", "predictions.parquet", "masks.json"),
+    "checkpoint",
+}
 
 
-def do(grid: Grid, number: int = 0) -> dict:
+def do(grid: Grid, number: int = 0) -> Path:
     address, job = list(grid.jobs.items())[number]
     folder = grid.run_folder(address)
-    folder.mkdir(parents=True)
     perform(job, DATA, folder)
-    assert {path.name for path in folder.iterdir()} == {RESULT, TIMING}
-    result = json.loads((folder / RESULT).read_text())
-    assert result.pop("job") == job.to_json()
-    return result
+    assert grid.is_done(address)
+    assert {path.name for path in folder.iterdir()} == RUN | {f"{n}.json" for n in job.analyses}
+    assert not (folder / CHECKPOINT).exists()
+    return folder
 
 
-def test_a_training_job_scores_both_settings_and_the_swaps(tmp_path):
-    result = do(tiny_grid(tmp_path / "grid", methods=["mmalign"]))
-    assert set(result["scores"]) == set(result["valid"]) == {"A", "B"}
-    assert set(result["swaps"]) == set(SWAPS)
+def content(folder: Path, name: str = "result") -> dict:
+    return json.loads((folder / f"{name}.json").read_text())
+
+
+def test_a_training_job_is_a_run_in_both_settings_and_the_swaps_beside_it(tmp_path):
+    folder = do(tiny_grid(tmp_path / "grid", methods=["mmalign"]))
+    result = content(folder)
+    assert set(result["settings"]) == {"A", "B"}
+    assert set(content(folder, "swaps")) == set(SWAPS)
     assert result["epochs"] == 3
-    assert all(1 <= epoch <= 3 for epoch in result["best_epoch"].values())
+    for found in result["settings"].values():
+        assert set(found["metrics"]) == {"valid", "test"}
+        assert 1 <= found["best_epoch"] <= 3
     assert result["parameters"]["imputer"] > 0
-    assert result["floor"]["accuracy"] <= 1
+    assert result["floor"]["test"]["accuracy"] <= 1
     assert "seconds" not in json.dumps(result)
+
+
+def test_the_model_of_a_job_predicts_what_its_result_says(tmp_path):
+    folder = do(tiny_grid(tmp_path / "grid", methods=["mmalign"]))
+    predictor = load_artifact(folder).predictor
+    without = DATA["test"].without("victim", DATA["test"].ids)
+    scores = content(folder)["settings"]["A"]["metrics"]["test"]
+    assert predictor.evaluate(without) == pytest.approx(scores)
 
 
 def test_the_result_is_a_function_of_job_and_data(tmp_path):
     grids = [tiny_grid(tmp_path / name, methods=["mmalign"]) for name in "ab"]
-    assert do(grids[0]) == do(grids[1]) != do(grids[0], 1)
+    first, second, other = do(grids[0]), do(grids[1]), do(grids[0], 1)
+    for name in ("result", "swaps"):
+        assert content(first, name) == content(second, name) != content(other, name)
+    assert weights(first) == weights(second) != weights(other)
 
 
 def test_methods_without_plans_have_no_swaps(tmp_path):
-    assert do(tiny_grid(tmp_path / "grid", methods=["zero-fill"]))["swaps"] == {}
+    folder = do(tiny_grid(tmp_path / "grid", methods=["zero-fill"]))
+    assert not analysis_file(folder, "swaps").exists()
 
 
 def test_the_predicted_plan_as_a_swap_reproduces_setting_a():
@@ -54,12 +80,11 @@ def test_the_predicted_plan_as_a_swap_reproduces_setting_a():
     )
     # In setting A all test clips lack their victim. The swap is handed clips that have it.
     swapped = swapped_scores(done.predictor, DATA["test"], predicted)
-    expected = {name: done.selected["A"].test[name] for name in swapped}
-    assert swapped == expected
+    assert swapped == {name: done.test("A")[name] for name in swapped}
 
 
 def test_alignment_jobs_average_plans_inside_the_window(tmp_path):
-    result = do(tiny_grid(tmp_path / "grid", suites=["alignment"]))
+    result = content(do(tiny_grid(tmp_path / "grid", suites=["alignment"])), "alignment")
     for name in ("solver", "fitter"):
         mean = np.array(result[name])
         rows, columns = np.indices(mean.shape)
@@ -69,12 +94,39 @@ def test_alignment_jobs_average_plans_inside_the_window(tmp_path):
 
 
 def test_case_jobs_take_one_clip_apart(tmp_path):
-    grid = tiny_grid(tmp_path / "grid", suites=["case"])
-    result = do(grid)
-    (clip,) = {job.clip for job in grid.jobs.values()}
-    assert result["clip"] == clip
-    assert result["visible_steps"] == DATA["test"].lengths("visible")[DATA["test"].ids.index(clip)]
+    result = content(do(tiny_grid(tmp_path / "grid", suites=["case"])), "case")
+    row = DATA["test"].ids.index(result["clip"])
+    assert result["visible_steps"] == DATA["test"].lengths("visible")[row]
     assert {line[0] for line in result["solver"]} == set(range(result["visible_steps"]))
+
+
+def test_suites_that_look_at_one_training_share_its_run(tmp_path):
+    grid = tiny_grid(tmp_path / "grid", suites=["main", "alignment", "case"], methods=["mmalign"])
+    assert len(grid.placed) == 2 + 2 + 2
+    assert len(grid.jobs) == 2 + 1  # two seeds, and the improved one of the first
+    assert set(grid.jobs[grid.placed[0].address].analyses) == set(ANALYSES)
+
+
+def test_an_analysis_that_is_asked_for_later_trains_nothing_again(tmp_path, monkeypatch):
+    do(tiny_grid(tmp_path / "grid", methods=["mmalign"]))
+    grid = tiny_grid(tmp_path / "grid", suites=["alignment"])
+    monkeypatch.setattr("mmalign.runs.run.Training", None)
+    address, job = next(iter(grid.jobs.items()))
+    assert not grid.is_done(address)
+    perform(job, DATA, grid.run_folder(address))
+    assert grid.is_done(address)
+
+
+def test_an_analysis_of_a_run_without_weights_trains_it_again(tmp_path):
+    folder = do(tiny_grid(tmp_path / "grid", methods=["mmalign"]))
+    before = weights(folder)
+    drop_weights(folder)
+    with pytest.raises(MMAlignError, match="dropped its weights"):
+        load_artifact(folder)
+    grid = tiny_grid(tmp_path / "grid", suites=["alignment"])
+    assert not grid.is_done(next(iter(grid.jobs)))
+    perform(next(iter(grid.jobs.values())), DATA, folder)
+    assert weights(folder) == before
 
 
 def test_speed_jobs_time_the_imputers(tmp_path, monkeypatch):
@@ -82,39 +134,38 @@ def test_speed_jobs_time_the_imputers(tmp_path, monkeypatch):
     monkeypatch.setattr("mmalign.experiments.speed.BATCHES", 1)
     grid = tiny_grid(tmp_path / "grid", suites=["speed"])
     (address,) = grid.jobs
-    grid.run_folder(address).mkdir(parents=True)
     perform(grid.jobs[address], DATA, grid.run_folder(address))
     times = grid.result(address)["milliseconds"]
     assert times["mmalign"]["solve"] > 0
     assert times["modal-trans"]["impute"] > 0
 
 
-@pytest.mark.parametrize("content", [b"", b"cut short", bytes(5000)])
-def test_a_damaged_checkpoint_is_thrown_away(tmp_path, content):
+@pytest.mark.parametrize("damage", [b"", b"cut short", bytes(5000)])
+def test_a_damaged_checkpoint_is_thrown_away(tmp_path, damage):
     grid = tiny_grid(tmp_path / "grid", methods=["zero-fill"])
-    address, job = next(iter(grid.jobs.items()))
-    folder = grid.run_folder(address)
-    folder.mkdir(parents=True)
-    (folder / CHECKPOINT).write_bytes(content)
-    perform(job, DATA, folder)
-    assert grid.is_done(address)
-    assert not (folder / CHECKPOINT).exists()
+    address = next(iter(grid.jobs))
+    checkpoint = grid.run_folder(address) / CHECKPOINT
+    checkpoint.parent.mkdir(parents=True)
+    checkpoint.write_bytes(damage)
+    do(grid)
 
 
-def test_a_clip_that_is_not_there_is_an_error_and_no_result(tmp_path):
-    grid = tiny_grid(tmp_path / "grid", suites=["case"])
-    address, job = next(iter(grid.jobs.items()))
-    grid.run_folder(address).mkdir(parents=True)
+def test_a_checkpoint_of_another_machine_is_thrown_away(tmp_path, monkeypatch):
+    grid = tiny_grid(tmp_path / "grid", methods=["zero-fill"])
+    job = next(iter(grid.jobs.values()))
+
+    def cut(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        job.run(DATA, grid.run_folder(next(iter(grid.jobs)))).execute(cut)
+    monkeypatch.setattr("mmalign.runs.machine._processor", lambda: "another")
+    do(grid)
+
+
+def test_a_clip_that_is_not_there_is_an_error():
+    done = train_both_settings(
+        DATA, small_config(epochs=1), visible=PAIR[0], victim=PAIR[1], survival=0.5
+    )
     with pytest.raises(DataError, match="no such clip"):
-        perform(replace(job, clip="nobody"), DATA, grid.run_folder(address))
-    assert not grid.is_done(address)
-
-
-def test_sweeping_leaves_results_locks_and_checkpoints_under_way(tmp_path):
-    for name in (".lock", ".result.json.x1", CHECKPOINT, "error.json"):
-        (tmp_path / name).touch()
-    sweep(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {".lock", CHECKPOINT, "error.json"}
-    (tmp_path / RESULT).touch()
-    sweep(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {".lock", RESULT, "error.json"}
+        take_apart(done.predictor, small_config(epochs=1), DATA, "nobody")

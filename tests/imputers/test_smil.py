@@ -13,10 +13,11 @@ from scipy.optimize import linprog
 
 from mmalign.data.batching import Batches
 from mmalign.data.task import Regression
-from mmalign.imputers import SMIL, Copy, Model
+from mmalign.imputers import SMIL, Copy
 from mmalign.imputers.smil import CLUSTERING_ROUNDS, NOISE_ROWS, cluster, kmeans_start
 from mmalign.model.hidden import Hidden, is_valid
 from mmalign.model.pair import Pair, to_pair
+from mmalign.predictor.model import Model
 from mmalign.training.methods import build_model
 from tests.imputers.test_mmalign import DIM, LENGTHS, hidden
 from tests.training.small import small_config, small_dataset, small_protocol

@@ -22,7 +22,7 @@ import torch
 from mmalign.data import TwinConfig, synthetic_twin
 from mmalign.evaluation.significance import paired_difference
 from mmalign.training.methods import configure
-from mmalign.training.settings import train_both_settings
+from tests.training.small import train_both_settings
 
 TWIN = TwinConfig(
     clips=(400, 80, 300),
@@ -57,7 +57,7 @@ def accuracy(dataset, method: str, seed: int) -> float:
     done = train_both_settings(
         dataset, config, visible="visible", victim="victim", survival=SURVIVAL
     )
-    return done.selected["A"].test["accuracy"]
+    return done.test("A")["accuracy"]
 
 
 def main() -> None:

@@ -15,9 +15,9 @@ from mmalign.data import Protocol, TwinConfig, synthetic_twin
 from mmalign.data.batching import Batches
 from mmalign.imputers import UniformWindow
 from mmalign.model.pair import to_pair
+from mmalign.predictor.predictor import Predictor
 from mmalign.training.config import IMPROVED, Config
-from mmalign.training.prediction import Predictor
-from mmalign.training.settings import BothSettings, train_both_settings
+from tests.training.small import Trained, train_both_settings
 
 TWIN = synthetic_twin(TwinConfig(clips=(600, 150, 300), longest=16, symbols=20, dim=16))
 WINDOW = 4
@@ -30,7 +30,7 @@ SETTINGS = {
 }
 
 
-def trained(**changes) -> BothSettings:
+def trained(**changes) -> Trained:
     config = Config(**(SETTINGS | changes))
     return train_both_settings(
         TWIN.dataset, config, visible="visible", victim="victim", survival=0.5
@@ -64,9 +64,9 @@ def with_uniform_plan(predictor: Predictor) -> float:
     return predictor.evaluate(protocol.apply(TWIN.dataset)["test"])["accuracy"]
 
 
-def accuracy(done: BothSettings) -> dict[str, float]:
+def accuracy(done: Trained) -> dict[str, float]:
     """On the test split, by setting."""
-    return {setting: chosen.test["accuracy"] for setting, chosen in done.selected.items()}
+    return {setting: done.test(setting)["accuracy"] for setting in done.settings}
 
 
 def learned(seed: int) -> dict:
@@ -81,7 +81,7 @@ def learned(seed: int) -> dict:
         "zero-fill, improved": accuracy(blind_improved),
         **lag_hits(improved.predictor),
         "uniform plan": with_uniform_plan(improved.predictor),
-        "epochs": {s: chosen.epoch for s, chosen in improved.selected.items()},
+        "epochs": {s: found["best_epoch"] for s, found in improved.settings.items()},
         "valid": {
             s: [record["valid"][s]["weighted_f1"] for record in improved.history] for s in "AB"
         },

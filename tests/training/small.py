@@ -1,14 +1,18 @@
 """A dataset and a model that train in a fraction of a second."""
 
-from dataclasses import replace
+import json
+import tempfile
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from mmalign.data import Dataset, Protocol, TwinConfig, synthetic_twin
+from mmalign.predictor.predictor import Predictor
+from mmalign.runs.artifact import load_artifact
+from mmalign.runs.run import Run
 from mmalign.training.config import Config
-from mmalign.training.run import Run
 
 SMALL_TWIN = TwinConfig(clips=(48, 16, 16), shortest=5, longest=8, window=1, symbols=8, dim=6)
 PAIR = {"visible": "visible", "victim": "victim"}
@@ -30,10 +34,35 @@ def small_protocol(**changes) -> Protocol:
 def small_run(out: Path, *, dataset: Dataset | None = None, **changes) -> Run:
     return Run(
         dataset=dataset or small_dataset(),
-        protocol=changes.pop("protocol", small_protocol()),
+        protocols=changes.pop("protocols", (small_protocol(),)),
         config=small_config(**changes),
         out=out,
     )
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A run in settings A and B: its predictor, for setting A, and what it found."""
+
+    predictor: Predictor
+    settings: dict[str, dict]
+    history: list[dict]
+
+    def test(self, setting: str) -> dict[str, float]:
+        return self.settings[setting]["metrics"]["test"]
+
+
+def train_both_settings(
+    dataset: Dataset, config: Config, *, visible: str, victim: str, survival: float
+) -> Trained:
+    protocol = Protocol(visible=visible, victim=victim, survival=survival, seed=config.seed)
+    protocols = protocol.in_both_settings()
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "run"
+        run = Run(dataset=dataset, protocols=protocols, config=config, out=out)
+        settings = run.execute()["settings"]
+        history = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+        return Trained(load_artifact(out).predictor, settings, history)
 
 
 def poisoned(dataset: Dataset, split: str, ids: set[str], modality: str, value: float) -> Dataset:

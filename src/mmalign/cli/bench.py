@@ -14,9 +14,13 @@ from mmalign.errors import ConfigError
 if TYPE_CHECKING:
     from mmalign.experiments.engines.contract import Engine
     from mmalign.experiments.grid import Grid
+    from mmalign.experiments.keeping import Keep
 
 ALL = "all"
-FLAGS = ("suite", "out", "pairs", "methods", "survival", "seeds", "engine", "jobs", "address")
+FLAGS = (
+    *("suite", "out", "pairs", "methods", "survival", "seeds"),
+    *("engine", "jobs", "address", "keep"),
+)
 """What `bench` takes on the command line only; the rest of a run is settings."""
 
 
@@ -50,6 +54,10 @@ def bench(
     address: Annotated[
         str | None, typer.Option(help="Ray cluster, host:port. Default: one of our own.")
     ] = None,
+    keep: Annotated[
+        Literal["weights", "best", "nothing"],
+        typer.Option(help="Which runs keep their weights: all, the best seed of each, none."),
+    ] = "weights",
     only_list: Annotated[
         bool, typer.Option("--list", help="Say what there is to do, and do nothing.")
     ] = False,
@@ -90,17 +98,17 @@ def bench(
             _print_list(plan_grid(out, dataset, source, entries).only(entries))
             return
         grid = extend_grid(out, dataset, source, entries).only(entries)
-        _run(grid, runner, out)
+        _run(grid, runner, out, keep)
     _conclude(grid, out)
 
 
-def _run(grid: "Grid", engine: "Engine", out: Path) -> None:
+def _run(grid: "Grid", engine: "Engine", out: Path, keep: "Keep") -> None:
     from mmalign.cli.grid_progress import GridProgress
     from mmalign.experiments.running import run_grid
 
     with GridProgress(grid) as progress:
         try:
-            run_grid(grid, engine, progress.show)
+            run_grid(grid, engine, progress.show, keep=keep)
         except KeyboardInterrupt:
             progress.stop()
             done, total = len(grid.jobs) - len(grid.pending()), len(grid.jobs)

@@ -2,14 +2,14 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
     from mmalign.data import Dataset
+    from mmalign.estimator import MMAlign
     from mmalign.experiments.grid import Grid
-    from mmalign.training.estimator import MMAlign
 
 VISIBLE, VICTIM, SURVIVAL = "accelerometer", "gyroscope", 0.1
 METHODS = ("lb", "zero-fill", "uniform-window", "mmalign", "mmalign-improved", "ub")
@@ -48,7 +48,7 @@ def demo(
         with GridProgress(grid) as progress:
             run_grid(grid, engine, progress.show)
     _print_scores(grid, seeds)
-    model = _train(dataset, epochs)
+    model = _trained(grid)
     _draw_alignment(dataset, model, out / "plan.png")
     model.save(out / "model")
     typer.echo(f"pictures: {out}/clips.png, missingness.png, plan.png; model: {out}/model")
@@ -87,9 +87,9 @@ def _print_scores(grid: "Grid", seeds: int) -> None:
     rows: dict[str, list[list[float]]] = {}
     for entry, result in grid.results():
         if entry.suite == "main":
-            scores = [result["scores"][setting]["accuracy"] for setting in ("A", "B")]
-            rows.setdefault(entry.system, []).append(scores)
-            floor = [result["floor"]["accuracy"]] * 2
+            tests = [found["metrics"]["test"] for found in result["settings"].values()]
+            rows.setdefault(entry.system, []).append([scores["accuracy"] for scores in tests])
+            floor = [result["floor"]["test"]["accuracy"]] * 2
     means = {
         title: [sum(column) / len(column) for column in zip(*scores, strict=True)]
         for title, scores in rows.items()
@@ -102,16 +102,14 @@ def _print_scores(grid: "Grid", seeds: int) -> None:
     )
 
 
-def _train(dataset: "Dataset", epochs: int) -> "MMAlign":
-    """A model to keep: the improved MM-Align."""
-    from mmalign.data import Protocol
-    from mmalign.training.config import IMPROVED
-    from mmalign.training.estimator import MMAlign
+def _trained(grid: "Grid") -> "MMAlign":
+    """The model to keep: the improved MM-Align of the first seed."""
+    import mmalign
+    from mmalign.experiments.suites import SYSTEMS
 
-    masked = Protocol(visible=VISIBLE, victim=VICTIM, survival=SURVIVAL, setting="A").apply(dataset)
-    settings: dict[str, Any] = {"epochs": epochs, "patience": 8, **IMPROVED}
-    model = MMAlign(visible=VISIBLE, victim=VICTIM, **settings)
-    return model.fit(masked["train"], valid=masked["valid"])
+    title, _ = SYSTEMS["mmalign-improved"]
+    placed = next(placed for placed in grid.placed if placed.entry.system == title)
+    return mmalign.load(grid.run_folder(placed.address))
 
 
 def _draw_alignment(dataset: "Dataset", model: "MMAlign", file: Path) -> None:

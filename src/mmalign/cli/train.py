@@ -54,11 +54,11 @@ def train(
 
     from mmalign.cli.live import LiveLine
     from mmalign.data import Protocol, load_dataset
+    from mmalign.predictor.device import choose_device
+    from mmalign.runs.run import Run
     from mmalign.training.config import IMPROVED
-    from mmalign.training.device import choose_device
     from mmalign.training.distributed import join_world
     from mmalign.training.methods import configure
-    from mmalign.training.run import Run
 
     chosen: dict[str, Any] = dict(IMPROVED) if improved else {}
     chosen |= read_settings(config, flags=FLAGS) if config is not None else {}
@@ -80,7 +80,7 @@ def train(
     with join_world(place) as world, LiveLine(is_on=world.is_leader, events=events) as live:
         run = Run(
             dataset=dataset,
-            protocol=protocol,
+            protocols=(protocol,),
             config=training_config,
             out=out,
             device=place,
@@ -88,7 +88,7 @@ def train(
         )
         result = run.execute(live.show)
         if world.is_leader:
-            _print_result(result, out)
+            _print_result(result, run.seconds(), out)
 
 
 def read_settings(file: Path, *, flags: Sequence[str]) -> dict[str, Any]:
@@ -163,14 +163,13 @@ def _event_writer(out: Path) -> Callable[[], Any]:
     return lambda: SummaryWriter(out / "tensorboard")
 
 
-def _print_result(result: dict[str, Any], out: Path) -> None:
+def _print_result(result: dict[str, Any], seconds: float, out: Path) -> None:
     from mmalign.cli.tables import print_scores
 
-    typer.echo(
-        f"best epoch {result['best_epoch']} of {result['epochs']}, "
-        f"{result['training_seconds']:.0f} s; run directory {out}"
-    )
-    print_scores(
-        {f"{result['method']}, {split}": scores for split, scores in result["metrics"].items()}
-        | {f"floor, {split}": scores for split, scores in result["floor"].items()}
-    )
+    for found in result["settings"].values():
+        epochs = f"best epoch {found['best_epoch']} of {result['epochs']}"
+        typer.echo(f"{epochs}, {seconds:.0f} s; run directory {out}")
+        print_scores(
+            {f"{result['method']}, {split}": scores for split, scores in found["metrics"].items()}
+            | {f"floor, {split}": scores for split, scores in result["floor"].items()}
+        )

@@ -58,7 +58,7 @@ def tune(
     from mmalign.experiments.tuning import Search
     from mmalign.experiments.tuning import tune as run_search
     from mmalign.experiments.tuning.spaces_file import find_space
-    from mmalign.training.device import choose_device
+    from mmalign.predictor.device import choose_device
 
     torch.set_num_threads(1)
     chosen: dict[str, Any] = parse_settings(settings or [])

@@ -69,7 +69,7 @@ def predict(
     """Predict on every clip of a dataset, whether the victim is there or not."""
     from mmalign.cli.writing import check_ending, write_table
     from mmalign.data import load_dataset
-    from mmalign.training.prediction import prediction_table
+    from mmalign.predictor.predictor import prediction_table
 
     check_ending(out)
     model = _load(run, device, threads)
@@ -80,7 +80,7 @@ def predict(
         splits[name] = model.prepared(clips)
         has_victim = model.victim in clips.sequences
         present[name] = clips.is_present(model.victim if has_victim else model.visible) & has_victim
-    table = prediction_table(model.fitted, splits, present)
+    table = prediction_table(model.fitted, splits, present=present)
     write_table(table, out)
     typer.echo(f"{len(table)} predictions: {out}")
 
@@ -140,7 +140,7 @@ def _show(batches: Iterator[Any], total: int) -> Iterator[Any]:
 
 def _masked_ids(run: str, split: str, model: Any) -> Sequence[str]:
     """Ids of the split that lost their victim when the run was trained."""
-    from mmalign.training.artifact import load_masks
+    from mmalign.runs.artifact import load_masks
     from mmalign.training.methods import find_method
 
     masks = load_masks(Path(run))
@@ -151,7 +151,7 @@ def _masked_ids(run: str, split: str, model: Any) -> Sequence[str]:
 
 def _is_trained_on(run: str, dataset: Any, model: Any) -> bool:
     """Whether the masks were made for this data: ids alone may be numbers that any file has."""
-    from mmalign.training.artifact import is_trained_on
+    from mmalign.runs.artifact import is_trained_on
 
     return is_trained_on(Path(run), dataset, visible=model.visible, victim=model.victim)
 

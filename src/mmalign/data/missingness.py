@@ -12,6 +12,9 @@ from mmalign.data.dataset import Dataset
 from mmalign.errors import ConfigError, DataError
 from mmalign.files import write_atomically
 
+SETTINGS = ("A", "B")
+"""How much of valid and test is missing: see `Protocol.setting`."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Protocol:
@@ -38,7 +41,7 @@ class Protocol:
             problems.append(f"visible and victim are both {self.visible!r}; choose two modalities")
         if not 0 < self.survival <= 1:
             problems.append(f"survival must be in (0, 1], got {self.survival}; try 0.1")
-        if self.setting not in ("A", "B"):
+        if self.setting not in SETTINGS:
             problems.append(f"setting must be A or B, got {self.setting!r}")
         if problems:
             raise ConfigError(problems)
@@ -69,6 +72,10 @@ class Protocol:
         """
         rate = 0.0 if self.setting == "A" and split != "train" else self.survival
         return _exact_floor(rate, clips)
+
+    def in_both_settings(self) -> tuple["Protocol", "Protocol"]:
+        """This protocol in settings A and B, which take the same away from training clips."""
+        return replace(self, setting="A"), replace(self, setting="B")
 
     def apply(self, dataset: Dataset) -> Dataset:
         """The pair of modalities, without the arrays that the protocol takes away.

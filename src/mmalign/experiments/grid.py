@@ -2,21 +2,23 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mmalign.claim import awaited
 from mmalign.data.dataset import Dataset
 from mmalign.data.fingerprint import dataset_hash
 from mmalign.data.task import task_to_json
 from mmalign.errors import MMAlignError
 from mmalign.experiments.job import Entry, Job
-from mmalign.experiments.work import RESULT, TIMING
-from mmalign.training.records import read_json, write_json
+from mmalign.experiments.work import DAMAGED, analysis_file, is_done
+from mmalign.runs.claim import awaited, refuse_foreign
+from mmalign.runs.records import read_json, write_json
+from mmalign.runs.result import RESULT, TIMING
 from mmalign.version import __version__
 
-GRID, RUNS, ERROR = "grid.json", "runs", "error.json"
-DAMAGED = "Delete it and start again."
+GRID, RUNS, ERRORS = "grid.json", "runs", "errors"
+FORMAT_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,10 @@ class Site:
         """Where a job works and leaves its result."""
         return self.folder / RUNS / address
 
+    def error_file(self, address: str) -> Path:
+        """Where the error of a job that failed is kept."""
+        return self.folder / ERRORS / f"{address}.json"
+
 
 @dataclass(frozen=True)
 class Placed:
@@ -72,10 +78,15 @@ class Grid:
     data: dict[str, Any]
     placed: tuple[Placed, ...]
 
-    @property
+    @cached_property
     def jobs(self) -> dict[str, Job]:
-        """Every job once, by address, in the order of the entries."""
-        return {placed.address: placed.entry.job for placed in self.placed}
+        """Every job once, by address, in the order of the entries, with all that they ask of it."""
+        jobs: dict[str, Job] = {}
+        for placed in self.placed:
+            job = jobs.get(placed.address, placed.entry.job)
+            asked = dict.fromkeys((*job.analyses, *placed.entry.job.analyses))
+            jobs[placed.address] = replace(job, analyses=tuple(asked))
+        return jobs
 
     def only(self, entries: Iterable[Entry]) -> "Grid":
         """The same grid, reduced to these entries: what one command asks for; not for saving."""
@@ -95,7 +106,7 @@ class Grid:
 
     def is_done(self, address: str) -> bool:
         """Whether the job has its result."""
-        return (self.run_folder(address) / RESULT).exists()
+        return is_done(self.jobs[address], self.run_folder(address))
 
     def pending(self) -> dict[str, Job]:
         """Jobs without a result, those that failed before included."""
@@ -109,6 +120,14 @@ class Grid:
         """
         return read_json(self.run_folder(address) / RESULT, fix=DAMAGED)
 
+    def analysis(self, address: str, name: str) -> dict[str, Any]:
+        """What an analysis of the job's run found.
+
+        Raises:
+            MMAlignError: If the file is not readable.
+        """
+        return read_json(analysis_file(self.run_folder(address), name), fix=DAMAGED)
+
     def seconds(self, address: str) -> float:
         """How long the job took."""
         return float(read_json(self.run_folder(address) / TIMING, fix=DAMAGED)["seconds"])
@@ -117,7 +136,7 @@ class Grid:
         """Errors of the jobs that failed and were not done since, by address."""
         found = {}
         for address in self.pending():
-            file = self.run_folder(address) / ERROR
+            file = self.site.error_file(address)
             if file.exists():
                 found[address] = str(read_json(file, fix=DAMAGED)["error"])
         return found
@@ -140,6 +159,7 @@ class Grid:
     def save(self) -> None:
         """Write `grid.json`; the directory must exist."""
         content = {
+            "format": FORMAT_VERSION,
             "mmalign": __version__,
             "source": asdict(self.source),
             "data": self.data,
@@ -169,6 +189,11 @@ def open_grid(folder: Path) -> Grid:
             f"{folder}: holds no grid. Make one with mmalign bench … --out {folder}."
         )
     content = read_json(file, fix=DAMAGED)
+    if content.get("format") != FORMAT_VERSION:
+        raise MMAlignError(
+            f"{folder}: a grid of an older format, whose cells are no runs yet. Its results.csv "
+            "stays readable; to go on, start it again in another --out."
+        )
     if content.get("mmalign") != __version__:
         raise MMAlignError(
             f"{folder}: made by mmalign {content.get('mmalign')}, this is {__version__}; "
@@ -199,7 +224,7 @@ def extend_grid(folder: Path, dataset: Dataset, source: Source, entries: Sequenc
         MMAlignError: If the directory holds something else: no grid, a grid on other data, or other
             settings for the same place in a table.
     """
-    _refuse_foreign(folder)
+    refuse_foreign(folder, marker=GRID, what="grid")
     folder.mkdir(parents=True, exist_ok=True)
     with awaited(folder):  # of two commands that add at once, neither loses what the other adds
         grid = plan_grid(folder, dataset, source, entries)
@@ -232,7 +257,7 @@ def plan_grid(folder: Path, dataset: Dataset, source: Source, entries: Sequence[
 
 def _existing(folder: Path, data: dict[str, Any]) -> tuple[Placed, ...]:
     """Entries of the grid that is there, if any."""
-    _refuse_foreign(folder)
+    refuse_foreign(folder, marker=GRID, what="grid")
     if not (folder / GRID).exists():
         return ()
     grid = open_grid(folder)
@@ -241,14 +266,6 @@ def _existing(folder: Path, data: dict[str, Any]) -> tuple[Placed, ...]:
             f"{folder}: holds a grid on other data ({grid.source.path}). Give another --out."
         )
     return grid.placed
-
-
-def _refuse_foreign(folder: Path) -> None:
-    """A directory is ours if it is new, empty, a grid, or a grid that was killed at birth."""
-    if not folder.exists() or (folder / GRID).exists():
-        return
-    if not folder.is_dir() or any(not path.name.startswith(".") for path in folder.iterdir()):
-        raise MMAlignError(f"{folder}: exists and is no grid. Give another --out.")
 
 
 def _describe(dataset: Dataset) -> dict[str, Any]:

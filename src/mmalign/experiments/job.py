@@ -3,12 +3,16 @@
 import hashlib
 import json
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Literal
 
+from mmalign.data.dataset import Dataset
+from mmalign.data.missingness import Protocol
+from mmalign.runs.run import Run
 from mmalign.training.config import Config, config_from, config_to_json
 from mmalign.version import __version__
 
-Kind = Literal["train", "speed", "alignment", "case"]
+Kind = Literal["train", "speed"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,13 +20,13 @@ class Job:
     """What to do, on which pair of modalities, with which config.
 
     Attributes:
-        kind: What is done: `train` scores settings A and B of one training run, `speed` times the
-            imputer, `alignment` averages plans, `case` takes one clip apart.
+        kind: What is done: `train` is a run that is scored in settings A and B, `speed` times the
+            imputers.
         visible: The visible modality.
         victim: The victim modality.
         survival: Share of training clips that keep the victim; 1 where it makes no difference.
         config: Method, model, training and seed.
-        clip: Id of the clip of a `case`; empty elsewhere.
+        analyses: What is asked of the trained model beside its scores: names of `ANALYSES`.
     """
 
     kind: Kind = "train"
@@ -30,11 +34,15 @@ class Job:
     victim: str
     survival: float
     config: Config
-    clip: str = ""
+    analyses: tuple[str, ...] = ()
 
     def address(self, data_hash: str) -> str:
-        """Name of the job's directory: the same work on the same data has the same address."""
+        """Name of the job's directory: the same work on the same data has the same address.
+
+        What is asked of a trained model changes nothing about its training, and so has no part.
+        """
         content = {"mmalign": __version__, "data": data_hash, **self.to_json()}
+        del content["analyses"]
         text = json.dumps(content, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
@@ -45,7 +53,20 @@ class Job:
     @staticmethod
     def from_json(content: dict[str, Any]) -> "Job":
         """The job that `to_json` wrote."""
-        return Job(**{**content, "config": config_from(content["config"])})
+        config = config_from(content["config"])
+        return Job(**{**content, "config": config, "analyses": tuple(content["analyses"])})
+
+    def run(self, dataset: Dataset, out: Path) -> Run:
+        """The run that this job is, in settings A and B."""
+        protocol = Protocol(
+            visible=self.visible,
+            victim=self.victim,
+            survival=self.survival,
+            seed=self.config.seed,
+        )
+        return Run(
+            dataset=dataset, protocols=protocol.in_both_settings(), config=self.config, out=out
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +84,11 @@ class Entry:
     system: str
     survival: float
     job: Job
+
+    @property
+    def shows(self) -> str:
+        """What of the job's findings stands here: `scores`, or an analysis or measurement."""
+        return self.suite if self.suite in ("speed", "alignment", "case") else "scores"
 
     @property
     def place(self) -> str:

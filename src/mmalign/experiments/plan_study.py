@@ -8,9 +8,9 @@ from jaxtyping import Float
 from mmalign.data.dataset import Dataset
 from mmalign.data.split import Split
 from mmalign.errors import DataError
+from mmalign.estimator import MMAlign
+from mmalign.predictor.predictor import Predictor
 from mmalign.training.config import Config
-from mmalign.training.estimator import MMAlign
-from mmalign.training.prediction import Predictor
 
 SHORTEST = 20
 """The paper averages plans of clips with at least so many steps."""

@@ -15,7 +15,7 @@ from mmalign.evaluation.floors import score
 from mmalign.imputers import AlignmentDynamicsLearner
 from mmalign.model.hidden import Hidden
 from mmalign.model.pair import to_pair
-from mmalign.training.prediction import EVALUATION_BATCH, Predictor
+from mmalign.predictor.predictor import EVALUATION_BATCH, Predictor
 
 TINY = 1e-30
 """Mass below this counts as none."""

@@ -6,11 +6,13 @@ from mmalign.experiments.cost import longest_first
 from mmalign.experiments.engines.contract import Engine, Event
 from mmalign.experiments.engines.dispatch import dispatch
 from mmalign.experiments.grid import Grid, open_grid
+from mmalign.experiments.keeping import Keep, drop_unkept
 from mmalign.experiments.tables import write_tables
-from mmalign.experiments.work import sweep
 
 
-def run_grid(grid: Grid, engine: Engine, watch: Callable[[Event], None]) -> None:
+def run_grid(
+    grid: Grid, engine: Engine, watch: Callable[[Event], None], *, keep: Keep = "weights"
+) -> None:
     """Do the pending jobs, those that failed before included, and write the tables.
 
     Finished jobs are kept, unfinished ones go on where they stopped. A job that fails is recorded
@@ -20,6 +22,7 @@ def run_grid(grid: Grid, engine: Engine, watch: Callable[[Event], None]) -> None
         grid: What is to be done; its directory may hold more.
         engine: Who does it; it must have been entered.
         watch: Called with every event.
+        keep: Whose weights stay when all is done.
 
     Raises:
         MMAlignError: If the engine cannot go on, or a result file is damaged.
@@ -31,7 +34,5 @@ def run_grid(grid: Grid, engine: Engine, watch: Callable[[Event], None]) -> None
                 watch(event)
     finally:
         whole = open_grid(grid.folder)  # another command may have added to it meanwhile
-        for address in whole.jobs:
-            if whole.is_done(address):
-                sweep(whole.run_folder(address))
         write_tables(whole)
+    drop_unkept(grid, keep)

@@ -12,9 +12,9 @@ from mmalign.data.batching import Batches
 from mmalign.data.dataset import Dataset
 from mmalign.data.missingness import Protocol
 from mmalign.imputers import AlignmentDynamicsLearner
-from mmalign.imputers.model import Model
 from mmalign.model.hidden import Hidden
 from mmalign.model.pair import to_pair
+from mmalign.predictor.model import Model
 from mmalign.training.config import Config
 from mmalign.training.methods import build_model, find_method, seen_by
 

@@ -148,7 +148,7 @@ def epsilon(_: Dataset, scope: Scope) -> Iterator[Entry]:
 def speed(_: Dataset, scope: Scope) -> Iterator[Entry]:
     """What imputation costs a training batch."""
     for pair in scope.pairs:
-        yield _plan_entry("speed", "MM-Align and Modal-Trans", scope, pair, {})
+        yield _plan_entry("speed", "MM-Align and Modal-Trans", scope, pair, {}, kind="speed")
 
 
 def alignment(_: Dataset, scope: Scope) -> Iterator[Entry]:
@@ -162,8 +162,8 @@ def case(dataset: Dataset, scope: Scope) -> Iterator[Entry]:
     """One clip, word by word."""
     for pair, name in itertools.product(scope.pairs, ("mmalign", "mmalign-improved")):
         title, settings = SYSTEMS[name]
-        clip = choose_clip(dataset["test"], *pair)
-        yield _plan_entry("case", title, scope, pair, settings, clip=clip)
+        choose_clip(dataset["test"], *pair)  # told now, not after training, if there is none
+        yield _plan_entry("case", title, scope, pair, settings)
 
 
 SUITES: Mapping[str, Suite] = {
@@ -225,6 +225,7 @@ def _entry(
         victim=pair[1],
         survival=survival if method.depends_on_survival else 1.0,
         config=config,
+        analyses=("swaps",) if method.is_aligned else (),
     )
     return Entry(suite=suite, system=title, survival=survival, job=job)
 
@@ -239,21 +240,26 @@ def _references(
 
 
 def _plan_entry(
-    kind: Kind,
+    suite: str,
     title: str,
     scope: Scope,
     pair: tuple[str, str],
     settings: Settings,
     *,
-    clip: str = "",
+    kind: Kind = "train",
 ) -> Entry:
     """A job about plans rather than scores: first seed, largest survival rate."""
     survival = max(scope.survivals)
     config = configure({**scope.settings, **settings, "seed": scope.seeds[0]})
     job = Job(
-        kind=kind, visible=pair[0], victim=pair[1], survival=survival, config=config, clip=clip
+        kind=kind,
+        visible=pair[0],
+        victim=pair[1],
+        survival=survival,
+        config=config,
+        analyses=(suite,) if kind == "train" else (),
     )
-    return Entry(suite=kind, system=title, survival=survival, job=job)
+    return Entry(suite=suite, system=title, survival=survival, job=job)
 
 
 def _smallest_window(dataset: Dataset, visible: str, victim: str) -> int:

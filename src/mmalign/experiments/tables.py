@@ -33,13 +33,14 @@ def _result_rows(grid: Grid) -> Iterator[Row]:
     for placed in grid.placed:
         if placed.entry.job.kind == "train" and grid.is_done(placed.address):
             result = grid.result(placed.address)
-            for setting in result["scores"]:
+            for setting in result["settings"]:
                 yield _row(placed, result, setting)
 
 
 def _row(placed: Placed, result: dict[str, Any], setting: str) -> Row:
     entry = placed.entry
-    scores = result["scores"][setting]
+    found = result["settings"][setting]
+    scores = found["metrics"]["test"]
     return {
         "suite": entry.suite,
         "system": entry.system,
@@ -50,7 +51,7 @@ def _row(placed: Placed, result: dict[str, Any], setting: str) -> Row:
         "seed": entry.job.config.seed,
         **{name: value for name, value in scores.items() if "/" not in name},  # not per class
         "epochs": result["epochs"],
-        "best_epoch": result["best_epoch"][setting],
+        "best_epoch": found["best_epoch"],
         "backbone_parameters": result["parameters"]["backbone"],
         "imputer_parameters": result["parameters"]["imputer"],
         "address": placed.address,

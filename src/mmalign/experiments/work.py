@@ -1,142 +1,92 @@
-"""Do a job: from a dataset to its result file, going on where a killed process stopped."""
+"""Do a job: a training is a run, whose model is then asked what the grid wants to know."""
 
 import time
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import torch
 
 from mmalign.data.dataset import Dataset
 from mmalign.data.missingness import Protocol
-from mmalign.errors import CorruptArtifactError, DataError
-from mmalign.evaluation.floors import constant_floor
-from mmalign.experiments.job import Job, Kind
-from mmalign.experiments.plan_study import mean_plans, take_apart
-from mmalign.experiments.plan_swaps import SWAPS, swapped_scores
+from mmalign.errors import CorruptArtifactError
+from mmalign.experiments.analyses import ANALYSES
+from mmalign.experiments.job import Job
 from mmalign.experiments.speed import time_imputers
-from mmalign.model.backbone import count_parameters
-from mmalign.training.methods import find_method
-from mmalign.training.records import write_json
-from mmalign.training.settings import BothSettings, train_both_settings
+from mmalign.files import drafts_of
+from mmalign.runs.artifact import MANIFEST, WEIGHTS, load_artifact
+from mmalign.runs.claim import FinishedFolderError, ForeignFolderError
+from mmalign.runs.records import write_json
+from mmalign.runs.result import RESULT, TIMING
+from mmalign.runs.run import CHECKPOINT, Run
+from mmalign.training.losses import TrainingError
 
-RESULT, TIMING, CHECKPOINT = "result.json", "timing.json", "checkpoint.safetensors"
-Result = dict[str, Any]
+DAMAGED = "Delete it and start again."
 
 
 def perform(job: Job, dataset: Dataset, folder: Path) -> None:
-    """Do the job and write `result.json`, last; a checkpoint of every epoch stands in between.
-
-    The result is a function of job and data alone, seconds are in `timing.json`; only jobs of kind
-    `speed` measure, and so differ from one time to the next.
-
-    Args:
-        job: What to do.
-        dataset: All clips.
-        folder: The job's directory; it must exist and belong to nobody else.
+    """Do the job, or what is left of it.
 
     Raises:
         DataError: If a modality or a split is not in the data.
+        BusyFolderError: If another process is at it.
         TrainingError: If a loss is not finite.
     """
     torch.set_num_threads(1)
-    started = time.perf_counter()
-    content = KINDS[job.kind](job, dataset, folder)
-    seconds = content.pop("training_seconds", time.perf_counter() - started)
-    write_json(folder / TIMING, {"seconds": seconds})
-    write_json(folder / RESULT, {"job": job.to_json(), **content})
+    if job.kind == "speed":
+        _measure(job, dataset, folder)
+        return
+    asked = [name for name in job.analyses if not analysis_file(folder, name).exists()]
+    run = job.run(dataset, folder)
+    if not is_trained(folder) or (asked and not (folder / WEIGHTS).exists()):
+        _train(run)
+    for name in asked:
+        for draft in drafts_of(analysis_file(folder, name)):  # of a process that was killed
+            draft.unlink(missing_ok=True)
+        write_json(analysis_file(folder, name), ANALYSES[name](load_artifact(folder), dataset))
     (folder / CHECKPOINT).unlink(missing_ok=True)
 
 
-def sweep(folder: Path) -> None:
-    """Remove what a killed process left behind: drafts, and the checkpoint of a finished job."""
-    for draft in folder.glob(".*.*"):
-        draft.unlink(missing_ok=True)
-    if (folder / RESULT).exists():
-        (folder / CHECKPOINT).unlink(missing_ok=True)
+def is_trained(folder: Path) -> bool:
+    """Whether the run in the directory is finished."""
+    return (folder / MANIFEST).exists()
 
 
-def train(job: Job, dataset: Dataset, folder: Path) -> Result:
-    """Scores of settings A and B on test, and of swapped plans where there are plans."""
-    test_labels, train_labels = dataset["test"].labels, dataset["train"].labels
-    if test_labels is None or train_labels is None:
-        raise DataError("a grid needs labels in train and test")
-    done = _trained(job, dataset, folder)
-    scores = {setting: chosen.test for setting, chosen in done.selected.items()}
-    return {
-        "scores": scores,
-        "valid": {setting: chosen.valid for setting, chosen in done.selected.items()},
-        "swaps": _swaps(job, dataset, done),
-        "floor": constant_floor(dataset.task, train_labels, test_labels),
-        "best_epoch": {setting: chosen.epoch for setting, chosen in done.selected.items()},
-        "epochs": len(done.history),
-        "parameters": {
-            "backbone": count_parameters(done.predictor.model.backbone),
-            "imputer": count_parameters(done.predictor.model.imputer),
-        },
-        "training_seconds": done.seconds,
-    }
+def is_done(job: Job, folder: Path) -> bool:
+    """Whether all is there that the job asks for."""
+    if job.kind == "speed":
+        return (folder / RESULT).exists()
+    wanted = (analysis_file(folder, name) for name in job.analyses)
+    is_tidy = not (folder / CHECKPOINT).exists()
+    return is_trained(folder) and is_tidy and all(file.exists() for file in wanted)
 
 
-def alignment(job: Job, dataset: Dataset, folder: Path) -> Result:
-    """Mean plans over the complete test clips."""
-    done = _trained(job, dataset, folder)
-    return mean_plans(done.predictor, job.config, dataset["test"])
+def analysis_file(folder: Path, name: str) -> Path:
+    """Where the answer of an analysis is kept, beside the run."""
+    return folder / f"{name}.json"
 
 
-def case(job: Job, dataset: Dataset, folder: Path) -> Result:
-    """The plans of one clip."""
-    done = _trained(job, dataset, folder)
-    return take_apart(done.predictor, job.config, dataset, job.clip)
-
-
-def speed(job: Job, dataset: Dataset, _folder: Path) -> Result:
-    """Milliseconds a batch of the imputers."""
-    protocol = Protocol(
-        visible=job.visible,
-        victim=job.victim,
-        survival=job.survival,
-        setting="A",
-        seed=job.config.seed,
-    )
-    return time_imputers(dataset, job.config, protocol)
-
-
-KINDS: Mapping[Kind, Callable[[Job, Dataset, Path], Result]] = {
-    "train": train,
-    "speed": speed,
-    "alignment": alignment,
-    "case": case,
-}
-
-
-def _trained(job: Job, dataset: Dataset, folder: Path) -> BothSettings:
-    """Train from the checkpoint; a damaged one costs its epochs, not the job."""
+def _train(run: Run) -> None:
+    """Train from the checkpoint; one that is damaged, or another machine's, costs its epochs."""
+    if is_trained(run.out):
+        run.restart()
     try:
-        return _train_on(job, dataset, folder)
-    except CorruptArtifactError:
-        (folder / CHECKPOINT).unlink()
-        return _train_on(job, dataset, folder)
+        run.execute()
+    except FinishedFolderError:
+        return  # another engine was faster
+    except (CorruptArtifactError, ForeignFolderError):
+        run.restart()
+        run.execute()
+    except TrainingError:
+        run.restart()  # a run that diverged is no cell of a table
+        raise
 
 
-def _train_on(job: Job, dataset: Dataset, folder: Path) -> BothSettings:
-    return train_both_settings(
-        dataset,
-        job.config,
-        visible=job.visible,
-        victim=job.victim,
-        survival=job.survival,
-        checkpoint=folder / CHECKPOINT,
+def _measure(job: Job, dataset: Dataset, folder: Path) -> None:
+    """Milliseconds a batch of the imputers; they differ from one time to the next."""
+    started = time.perf_counter()
+    protocol = Protocol(
+        visible=job.visible, victim=job.victim, survival=job.survival, seed=job.config.seed
     )
-
-
-def _swaps(job: Job, dataset: Dataset, done: BothSettings) -> dict[str, dict[str, float]]:
-    """What other plans score in setting A, by name of the swap."""
-    if not find_method(job.config.method).is_aligned:
-        return {}
-    test = dataset["test"]
-    complete = test.select(np.flatnonzero(test.is_present(job.victim)))
-    if len(complete) == 0:
-        return {}
-    return {name: swapped_scores(done.predictor, complete, swap) for name, swap in SWAPS.items()}
+    found = time_imputers(dataset, job.config, protocol)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / TIMING, {"seconds": time.perf_counter() - started})
+    write_json(folder / RESULT, {"job": job.to_json(), **found})

@@ -1,4 +1,4 @@
-"""One file per imputer, one contract; a model is a backbone plus an imputer."""
+"""Imputers: one file each, one contract."""
 
 from mmalign.imputers.contract import Imputer
 from mmalign.imputers.dynamic_window import DynamicWindow
@@ -6,7 +6,6 @@ from mmalign.imputers.floors import Copy, MeanFill, RandomPlan, UniformWindow, Z
 from mmalign.imputers.mfm import MFM
 from mmalign.imputers.mmalign import AlignmentDynamicsLearner
 from mmalign.imputers.modal_trans import ModalTrans
-from mmalign.imputers.model import Model
 from mmalign.imputers.smil import SMIL
 
 __all__ = [
@@ -18,7 +17,6 @@ __all__ = [
     "Imputer",
     "MeanFill",
     "ModalTrans",
-    "Model",
     "RandomPlan",
     "UniformWindow",
     "ZeroFill",

@@ -10,9 +10,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from mmalign.errors import AlignmentError
-from mmalign.imputers.model import Model
 from mmalign.model.hidden import Hidden
 from mmalign.model.pair import Pair
+from mmalign.predictor.model import Model, main_loss
 from mmalign.training.config import Config
 from mmalign.training.losses import (
     REMEDY,
@@ -20,7 +20,6 @@ from mmalign.training.losses import (
     contrastive_loss,
     imputed_loss,
     labels_of,
-    main_loss,
     step_contrast,
 )
 

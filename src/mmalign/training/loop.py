@@ -16,16 +16,16 @@ from mmalign.data.batching import Batches
 from mmalign.data.dataset import Dataset
 from mmalign.data.split import Split
 from mmalign.errors import DataError
-from mmalign.imputers.model import Model
 from mmalign.model.hidden import is_valid
 from mmalign.model.pair import Pair, to_pair
+from mmalign.predictor.model import Model
+from mmalign.predictor.predictor import NonFiniteOutputError, Predictor
 from mmalign.training.config import Config
 from mmalign.training.denoise import DenoisingTraining, Optimizers, make_optimizers
 from mmalign.training.distributed import World
 from mmalign.training.losses import REMEDY, TrainingError
 from mmalign.training.methods import build_model, find_method
-from mmalign.training.prediction import NonFiniteOutputError, Predictor, choose_gate
-from mmalign.training.selection import Selection, selection_score
+from mmalign.training.selection import Selection, choose_gate, selection_score
 
 Record = dict[str, Any]
 

@@ -9,9 +9,9 @@ from torch.nn import functional
 
 from mmalign import align
 from mmalign.errors import MMAlignError
-from mmalign.imputers.model import Model
 from mmalign.model.hidden import Hidden, is_valid
 from mmalign.model.pair import Pair
+from mmalign.predictor.model import Model, main_loss
 
 STEP_NEGATIVES = 256
 REMEDY = "Lower the learning rate, or look for extreme feature values."
@@ -30,18 +30,6 @@ def labels_of(batch: Pair) -> Float[Tensor, " batch"] | Int[Tensor, " batch"]:
     if batch.labels is None:
         raise TrainingError("training clips have no labels. Give the data a column 'label'.")
     return batch.labels
-
-
-def main_loss(
-    model: Model,
-    outputs: Float[Tensor, "batch outputs"],
-    labels: Float[Tensor, " batch"] | Int[Tensor, " batch"],
-) -> Float[Tensor, ""]:
-    """Squared error of scaled labels, or cross-entropy (paper: Eq. 5)."""
-    if labels.is_floating_point():
-        wanted = (labels.to(outputs.dtype) - model.label_mean) / model.label_scale
-        return functional.mse_loss(outputs[:, 0], wanted)
-    return functional.cross_entropy(outputs, labels)
 
 
 def imputed_loss(

@@ -9,11 +9,11 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
 
-from mmalign.imputers.model import Model
 from mmalign.imputers.smil import SMIL
 from mmalign.model.hidden import step_error
 from mmalign.model.pair import Pair
-from mmalign.training.losses import labels_of, main_loss
+from mmalign.predictor.model import Model, main_loss
+from mmalign.training.losses import labels_of
 
 INNER_RATE = 1e-3
 REGULARISATION_WEIGHT = 0.01

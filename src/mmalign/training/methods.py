@@ -21,13 +21,13 @@ from mmalign.imputers import (
     Imputer,
     MeanFill,
     ModalTrans,
-    Model,
     RandomPlan,
     UniformWindow,
     ZeroFill,
 )
-from mmalign.imputers.model import Scaler
 from mmalign.model.backbone import Backbone
+from mmalign.predictor.model import Model
+from mmalign.predictor.scaler import Scaler
 from mmalign.training.config import Config, config_from, config_to_json
 from mmalign.training.denoise import MissingLoss
 from mmalign.training.losses import imputed_loss

@@ -4,7 +4,9 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
+from mmalign.data.split import Split
 from mmalign.data.task import Classification, Task
+from mmalign.predictor.predictor import Predictor
 
 State = dict[str, Tensor]
 
@@ -25,7 +27,7 @@ class Selection:
 
     def offer(self, epoch: int, score: tuple[float, float], state: State) -> bool:
         """Keep the state if the score is better; tells whether it was."""
-        if not score > self.best_score:  # NaN is better than nothing to nobody
+        if not score > self.best_score:  # a NaN score is never better
             return False
         self.best_score = score
         self.best_epoch = epoch
@@ -47,3 +49,17 @@ def selection_score(task: Task, metrics: dict[str, float]) -> tuple[float, float
     """What validation compares: weighted F1 or negative MAE; then the negative loss."""
     main = metrics["weighted_f1"] if isinstance(task, Classification) else -metrics["mae"]
     return main, -metrics["loss"]
+
+
+def choose_gate(predictor: Predictor, valid: Split) -> float:
+    """Set the model's gate to the weight that scores best on validation clips.
+
+    Ties go to the larger weight, so that a victim that is there is used unless it hurts.
+    """
+    scores = {}
+    for weight in GATES:
+        predictor.model.gate.fill_(weight)
+        scores[weight] = selection_score(predictor.task, predictor.evaluate(valid))
+    best = max(scores, key=lambda weight: (scores[weight], weight))
+    predictor.model.gate.fill_(best)
+    return best

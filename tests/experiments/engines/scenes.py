@@ -24,7 +24,8 @@ from mmalign.experiments.engines.contract import Event
 from mmalign.experiments.engines.local import LocalEngine
 from mmalign.experiments.grid import Grid
 from mmalign.experiments.running import run_grid
-from mmalign.experiments.work import CHECKPOINT, RESULT
+from mmalign.runs.artifact import MANIFEST
+from mmalign.runs.run import CHECKPOINT
 from tests.experiments.tiny import SETTINGS, tiny_grid, write_data
 from tests.training.small import small_dataset
 
@@ -203,7 +204,7 @@ def lost_workers(place: Path) -> dict:
         "failures": len(failures),
         "again": states,
         "failures_again": len(grid.failures()),
-        "error_files": len(list(grid.folder.rglob("error.json"))),
+        "error_files": len(list((grid.folder / "errors").glob("*.json"))),
     }
 
 
@@ -236,7 +237,7 @@ def damaged(place: Path) -> dict:
     run(grid)
     expected = table(grid)
     for address, content in zip(grid.jobs, (b"short", b""), strict=True):
-        (grid.run_folder(address) / RESULT).unlink()
+        (grid.run_folder(address) / MANIFEST).unlink()
         (grid.run_folder(address) / CHECKPOINT).write_bytes(content)
     states = run(grid)
     return {"states": states, "is_same": table(grid) == expected}
@@ -252,7 +253,6 @@ def warm_up(folder: Path) -> None:
     """Import what is imported when it is first used."""
     grid = tiny_grid(folder, methods=["mmalign"], seeds=[0, 1])
     for address, job in grid.jobs.items():
-        grid.run_folder(address).mkdir(parents=True)
         worker.perform(job, small_dataset(), grid.run_folder(address))
 
 

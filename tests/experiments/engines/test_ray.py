@@ -57,7 +57,7 @@ def test_two_workers_of_a_ray_cluster_write_the_same_files(data, local, tmp_path
     assert len(results(out)) == 4
     assert results(out) == results(local)
     assert (out / "results.csv").read_bytes() == (local / "results.csv").read_bytes()
-    errors = [json.loads(file.read_text())["error"] for file in out.glob("runs/*/error.json")]
+    errors = [json.loads(file.read_text())["error"] for file in out.glob("errors/*.json")]
     assert len(errors) == 4
 
 

@@ -15,7 +15,9 @@ from mmalign.data.task import Classification, Regression, Task
 from mmalign.experiments.grid import Grid, Source, extend_grid
 from mmalign.experiments.job import Entry, Job
 from mmalign.experiments.suites import SUITES, Scope, list_entries
-from mmalign.experiments.work import RESULT, TIMING
+from mmalign.experiments.work import analysis_file
+from mmalign.runs.artifact import MANIFEST
+from mmalign.runs.result import RESULT, TIMING
 
 STEPS = 24
 WORDS = ("well", "i", "thought", "this", "movie", "was", "<really>", "&", "truly", "$5", "100%")
@@ -88,9 +90,16 @@ def metrics(task: Task, share: float) -> dict[str, float]:
 
 
 def made_result(entry: Entry, making: Making, score: Score) -> dict[str, Any]:
-    """A result such as `perform` writes."""
-    kinds = {"train": _train, "speed": _speed, "alignment": _alignment, "case": _case}
-    return {"job": entry.job.to_json(), **kinds[entry.job.kind](entry, making, score)}
+    """A result such as a run writes, or a measurement of speed."""
+    if entry.job.kind == "speed":
+        return {"job": entry.job.to_json(), **_speed()}
+    return _train(entry, making, score)
+
+
+def made_analyses(entry: Entry, making: Making, score: Score) -> dict[str, dict[str, Any]]:
+    """Answers such as the analyses of a run give, by name."""
+    makers = {"swaps": _swaps, "alignment": _alignment, "case": _case}
+    return {name: makers[name](entry, making, score) for name in entry.job.analyses}
 
 
 def make_grid(
@@ -123,6 +132,9 @@ def make_grid(
             seconds = {"seconds": 12.5 + placed.entry.job.config.seed}
             (run / TIMING).write_text(json.dumps(seconds))
             (run / RESULT).write_text(json.dumps(made_result(placed.entry, making, score)))
+            (run / MANIFEST).touch()
+            for name, found in made_analyses(placed.entry, making, score).items():
+                analysis_file(run, name).write_text(json.dumps(found))
     return grid
 
 
@@ -141,22 +153,28 @@ def regression(**changes: Any) -> Making:
 def _train(entry: Entry, making: Making, score: Score) -> dict[str, Any]:
     shares = {setting: score(entry, setting) for setting in ("A", "B")}
     is_aligned = entry.job.config.method == "mmalign"
-    swaps = {"uniform": -0.004, "permuted": -0.01, "oracle": 0.012} if is_aligned else {}
+    found = {s: metrics(making.task, share) for s, share in shares.items()}
     return {
-        "scores": {s: metrics(making.task, share) | {"loss": 0.9} for s, share in shares.items()},
-        "valid": {s: metrics(making.task, share) for s, share in shares.items()},
-        "swaps": {
-            name: metrics(making.task, shares["A"] + change + 0.002 * entry.job.config.seed)
-            for name, change in swaps.items()
+        "settings": {
+            setting: {
+                "best_epoch": epoch,
+                "metrics": {"valid": found[setting], "test": found[setting] | {"loss": 0.9}},
+            }
+            for setting, epoch in (("A", 7), ("B", 8))
         },
-        "floor": metrics(making.task, 0.3),
-        "best_epoch": {"A": 7, "B": 8},
+        "floor": {"test": metrics(making.task, 0.3)},
         "epochs": 17 + entry.job.config.seed,
         "parameters": {"backbone": 53959, "imputer": 6000 if is_aligned else 0},
     }
 
 
-def _speed(entry: Entry, making: Making, score: Score) -> dict[str, Any]:
+def _swaps(entry: Entry, making: Making, score: Score) -> dict[str, Any]:
+    share = score(entry, "A") + 0.002 * entry.job.config.seed
+    changes = {"uniform": -0.004, "permuted": -0.01, "oracle": 0.012}
+    return {name: metrics(making.task, share + change) for name, change in changes.items()}
+
+
+def _speed() -> dict[str, Any]:
     times = {
         "mmalign": {"fit": 13.0, "impute": 3.7, "solve": 0.9},
         "modal-trans": {"fit": 33.4, "impute": 65.5},
@@ -188,7 +206,7 @@ def _case(entry: Entry, making: Making, score: Score) -> dict[str, Any]:
         for j in range(max(0, i - 4), min(steps, i + 5))
     ]
     return {
-        "clip": entry.job.clip,
+        "clip": making.clip_id,
         "words": list(words) if words else None,
         "times": [[s, s + 0.1] for s in starts.tolist()] if words else None,
         "visible_steps": steps,

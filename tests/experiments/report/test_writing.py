@@ -9,18 +9,18 @@ from markdown_it import MarkdownIt
 
 from mmalign.data.task import Classification
 from mmalign.errors import MMAlignError
-from mmalign.experiments.grid import ERROR, open_grid
+from mmalign.experiments.grid import open_grid
 from mmalign.experiments.report.chapters import write_document
 from mmalign.experiments.report.page import page_html
 from mmalign.experiments.report.runs import read_runs
 from mmalign.experiments.report.writing import write_report
-from mmalign.experiments.work import RESULT
-from mmalign.training.records import write_json
+from mmalign.runs.records import write_json
+from mmalign.runs.result import RESULT
 from tests.experiments.report.made import Making, default_score, job_of, make_grid
 from tests.experiments.report.rendering.test_rendering import HOSTILE, Cells
 
 SMALL = Making(suites=("main",), survivals=(0.5,), seeds=(0, 1, 2))
-NULLS = '{"scores": {"A": null, "B": {}}, "swaps": {}, "floor": {}, "epochs": 1, "parameters": {}}'
+NULLS = '{"settings": {"A": null, "B": {}}, "floor": {}, "epochs": 1, "parameters": {}}'
 CHAPTERS = "glance main differences ablation window epsilon plans case speed published setup runs"
 
 
@@ -113,8 +113,8 @@ def test_a_newer_report_replaces_the_old_one_and_leaves_other_files_alone(tmp_pa
 def test_errors_of_failed_runs_are_told(tmp_path):
     grid = make_grid(tmp_path / "g", SMALL, is_done=lambda e: e.system != "copy")
     address, _ = job_of(grid, "main", "copy", 2)
-    grid.run_folder(address).mkdir(parents=True)
-    write_json(grid.run_folder(address) / ERROR, {"error": "loss is <not> finite"})
+    grid.site.error_file(address).parent.mkdir()
+    write_json(grid.site.error_file(address), {"error": "loss is <not> finite"})
     page = page_html(write_document(read_runs(grid)))
     assert "1 of them after an error" in page
     assert "loss is &lt;not&gt; finite" in page
@@ -143,7 +143,7 @@ def test_undefined_metrics_are_left_out_not_counted_as_zero(tmp_path):
     address, _ = job_of(grid, "main", "copy", 2)
     file = grid.run_folder(address) / RESULT
     content = grid.result(address)
-    content["scores"]["A"]["weighted_f1"] = None
+    content["settings"]["A"]["metrics"]["test"]["weighted_f1"] = None
     write_json(file, content)
     (row,) = [
         row
@@ -198,7 +198,7 @@ def test_a_grid_without_a_finished_run_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content", ["{", "[]", "{}", '{"scores": {}}', '{"scores": {"A": {}}}', NULLS]
+    "content", ["{", "[]", "{}", '{"settings": {}}', '{"settings": {"A": {}}}', NULLS]
 )
 def test_damaged_results_are_named(tmp_path, content):
     grid = make_grid(tmp_path / "g", SMALL)

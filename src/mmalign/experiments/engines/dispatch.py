@@ -48,7 +48,7 @@ def dispatch(crew: Crew, grid: Grid, jobs: Mapping[str, Job]) -> Iterator[Event]
                 if losses[event.address] < TRIES:
                     waiting[event.address] = 0.0
                 else:
-                    record_failure(grid.run_folder(event.address), event.error)
+                    record_failure(grid.site.error_file(event.address), event.error)
                     event = Event(event.address, "failed", event.error)
             yield event
 

@@ -7,17 +7,17 @@ from typing import cast
 
 import torch
 
-from mmalign.claim import claimed
 from mmalign.data.dataset import Dataset
 from mmalign.data.fingerprint import dataset_hash
 from mmalign.data.loading import load_dataset
 from mmalign.data.non_finite import Policy
 from mmalign.errors import DataError, MMAlignError
 from mmalign.experiments.engines.contract import Event
-from mmalign.experiments.grid import ERROR, Site
+from mmalign.experiments.grid import Site
 from mmalign.experiments.job import Job
-from mmalign.experiments.work import RESULT, perform, sweep
-from mmalign.training.records import write_json
+from mmalign.experiments.work import perform
+from mmalign.runs.claim import BusyFolderError
+from mmalign.runs.records import write_json
 
 
 class Worker:
@@ -54,28 +54,24 @@ class Worker:
         return dataset
 
     def attempt(self, address: str, job: Job) -> Event:
-        """Do a job, unless it is done or another engine is at it; an error is recorded."""
-        folder = self.site.run_folder(address)
-        folder.mkdir(parents=True, exist_ok=True)
-        with claimed(folder) as is_ours:
-            if not is_ours:
-                return Event(address, "busy")
-            if not (folder / RESULT).exists():
-                sweep(folder)
-                try:
-                    perform(job, self.dataset, folder)
-                except Exception as error:  # whatever it is, the other jobs go on
-                    text = _told(error)
-                    record_failure(folder, text, trace=traceback.format_exc())
-                    return Event(address, "failed", text)
-            (folder / ERROR).unlink(missing_ok=True)
+        """Do a job, or what is left of it, unless another engine is at it; an error is recorded."""
+        file = self.site.error_file(address)
+        try:
+            perform(job, self.dataset, self.site.run_folder(address))
+        except BusyFolderError:
+            return Event(address, "busy")
+        except Exception as error:  # whatever it is, the other jobs go on
+            text = _told(error)
+            record_failure(file, text, trace=traceback.format_exc())
+            return Event(address, "failed", text)
+        file.unlink(missing_ok=True)
         return Event(address, "done")
 
 
-def record_failure(folder: Path, error: str, *, trace: str = "") -> None:
+def record_failure(file: Path, error: str, *, trace: str = "") -> None:
     """Leave the error where `Grid.failures` finds it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / ERROR, {"error": error, "trace": trace})
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_json(file, {"error": error, "trace": trace})
 
 
 def _told(error: Exception) -> str:

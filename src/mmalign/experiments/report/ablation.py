@@ -1,5 +1,6 @@
 """What each part of the method is worth, and whether its plans are used."""
 
+from mmalign.data.missingness import SETTINGS
 from mmalign.experiments.plan_swaps import SWAPS
 from mmalign.experiments.report.comparison import difference
 from mmalign.experiments.report.main_tables import (
@@ -12,7 +13,6 @@ from mmalign.experiments.report.measures import IN_MAIN_TABLE, measures_of
 from mmalign.experiments.report.runs import Condition, Runs
 from mmalign.experiments.report.table import ABSENT, Column, Row, Table
 from mmalign.experiments.suites import ABLATIONS, UPPER
-from mmalign.training.settings import SETTINGS
 
 WHOLE = next(iter(ABLATIONS))
 """The method that parts are taken from."""

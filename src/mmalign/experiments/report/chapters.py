@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from mmalign.data.missingness import SETTINGS
 from mmalign.experiments.report.ablation import WHOLE, ablation_table, swap_table
 from mmalign.experiments.report.comparison import FEWEST_SEEDS
 from mmalign.experiments.report.curves import curve, curve_table
@@ -42,7 +43,6 @@ from mmalign.experiments.report.setup_tables import (
     version_table,
 )
 from mmalign.experiments.report.table import slug
-from mmalign.training.settings import SETTINGS
 
 Chapter = Callable[[Runs], list[Block]]
 

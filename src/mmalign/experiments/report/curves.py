@@ -3,13 +3,13 @@
 import math
 from dataclasses import dataclass
 
+from mmalign.data.missingness import SETTINGS
 from mmalign.experiments.report.comparison import mean_interval, summarise
 from mmalign.experiments.report.main_tables import score_column
 from mmalign.experiments.report.measures import IN_MAIN_TABLE, Measure, measures_of
 from mmalign.experiments.report.runs import Condition, Runs, Seeds
 from mmalign.experiments.report.table import Column, Row, Table
 from mmalign.experiments.suites import FLOOR, LOWER
-from mmalign.training.settings import SETTINGS
 
 UNIFORM = "uniform"
 """The limit of a large epsilon."""

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
+from mmalign.data.missingness import SETTINGS
 from mmalign.experiments.report.comparison import FEWEST_SEEDS, difference, verdict
 from mmalign.experiments.report.main_tables import is_imputer
 from mmalign.experiments.report.measures import Measure, measures_of, percent
 from mmalign.experiments.report.runs import Condition, Runs
 from mmalign.experiments.report.table import Cell, Column, Row, Table
 from mmalign.experiments.suites import FLOOR, LOWER, UPPER
-from mmalign.training.settings import SETTINGS
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from mmalign.data.missingness import SETTINGS
 from mmalign.evaluation.significance import PairedDifference
 from mmalign.experiments.report.comparison import (
     best,
@@ -15,7 +16,6 @@ from mmalign.experiments.report.runs import Condition, Runs, Seeds
 from mmalign.experiments.report.table import ABSENT, Cell, Column, Row, Table, slug
 from mmalign.experiments.suites import FLOOR, LOWER, SYSTEMS, UPPER
 from mmalign.training.methods import METHODS
-from mmalign.training.settings import SETTINGS
 
 CONSTANT = "constant"
 REFERENCES = {FLOOR: ("▲", "▼"), LOWER: ("†", "‡")}

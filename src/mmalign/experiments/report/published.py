@@ -7,12 +7,12 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from mmalign.data.missingness import SETTINGS
 from mmalign.experiments.report.main_tables import score_cell
 from mmalign.experiments.report.measures import Measure, measures_of
 from mmalign.experiments.report.modalities import modality_of
 from mmalign.experiments.report.runs import Condition, Runs
 from mmalign.experiments.report.table import ABSENT, Cell, Column, Row, Table
-from mmalign.training.settings import SETTINGS
 
 CLIPS: Mapping[str, tuple[tuple[int, int, int], ...]] = {
     "CMU-MOSI": ((1284, 229, 686),),

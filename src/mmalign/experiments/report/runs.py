@@ -3,27 +3,29 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+from mmalign.data.missingness import SETTINGS
 from mmalign.errors import MMAlignError
-from mmalign.experiments.grid import GRID, Grid
+from mmalign.experiments.grid import GRID, Grid, Placed
 from mmalign.experiments.job import Entry
 from mmalign.experiments.report.measures import percent
 from mmalign.experiments.suites import SYSTEMS
-from mmalign.experiments.work import RESULT
-from mmalign.training.settings import SETTINGS
+from mmalign.experiments.work import analysis_file
+from mmalign.runs.result import RESULT
 
 Seeds = Mapping[int, float]
 """A score of each seed."""
 
 TITLES = tuple(title for title, _ in SYSTEMS.values())
 ESSENTIAL: Mapping[str, tuple[str, ...]] = {
-    "train": ("scores", "swaps", "floor", "epochs", "parameters"),
+    "scores": ("scores", "swaps", "floor", "epochs", "parameters"),
     "speed": ("batch_size", "milliseconds"),
     "alignment": ("clips", "window", "solver", "fitter"),
     "case": ("clip", "words", "times", "visible_steps", "victim_steps", "solver", "fitter"),
 }
-"""What a result of each kind must hold."""
+"""What must be known of a run to show it."""
 
 
 @dataclass(frozen=True, order=True)
@@ -132,7 +134,7 @@ class Runs:
     def floor(self, key: str) -> float:
         """What a constant scores on test; the same for all runs, as it looks at labels only."""
         for run in self.finished:
-            if run.entry.job.kind == "train":
+            if run.entry.shows == "scores":
                 value = run.result["floor"].get(key)
                 return float("nan") if value is None else float(value)
         return float("nan")
@@ -141,7 +143,7 @@ class Runs:
     def _by_place(self) -> dict[tuple[str, Condition, str], list[Run]]:
         found: dict[tuple[str, Condition, str], list[Run]] = {}
         for run in self.finished:
-            if run.entry.job.kind == "train":
+            if run.entry.shows == "scores":
                 place = run.entry.suite, run.condition, run.entry.system
                 found.setdefault(place, []).append(run)
         return found
@@ -164,35 +166,53 @@ def read_runs(grid: Grid) -> Runs:
             f"{grid.folder / GRID}: damaged, {', '.join(lacking)} of the data is missing. "
             "Run the grid again."
         )
-    results: dict[str, tuple[Mapping[str, Any], float]] = {}
-    for address, job in grid.jobs.items():
-        if grid.is_done(address):
-            result = grid.result(address)
-            _check(result, job.kind, f"{grid.run_folder(address) / RESULT}")
-            results[address] = result, grid.seconds(address)
-    if not results:
+    finished = tuple(
+        Run(placed.entry, _found(grid, placed), grid.seconds(placed.address))
+        for placed in grid.placed
+        if grid.is_done(placed.address)
+    )
+    if not finished:
         raise MMAlignError(
             f"{grid.folder}: no run is finished yet, there is nothing to report. "
             f"Go on with mmalign bench … --out {grid.folder}."
         )
-    finished = tuple(
-        Run(placed.entry, *results[placed.address])
-        for placed in grid.placed
-        if placed.address in results
-    )
     return Runs(grid, finished)
 
 
-def _check(result: Mapping[str, Any], kind: str, file: str) -> None:
-    lacking = [name for name in ESSENTIAL[kind] if name not in result]
-    if not lacking and kind == "train":
-        groups = {name: result[name] for name in ("scores", "swaps", "floor")}
-        lacking = [name for name, group in groups.items() if not isinstance(group, dict)]
-        lacking = lacking or [
-            f"setting {setting}"
-            for setting in SETTINGS
-            if not isinstance(result["scores"].get(setting), dict)
-        ]
+def _found(grid: Grid, placed: Placed) -> dict[str, Any]:
+    """What is shown of a finished job in this place.
+
+    Raises:
+        MMAlignError: If its file is damaged.
+    """
+    shows, folder = placed.entry.shows, grid.run_folder(placed.address)
+    file = folder / RESULT
+    if shows == "scores":
+        found = _scores(grid, placed, file)
+    elif shows == "speed":
+        found = grid.result(placed.address)
+    else:
+        file, found = analysis_file(folder, shows), grid.analysis(placed.address, shows)
+    _check(found, ESSENTIAL[shows], file)
+    return found
+
+
+def _scores(grid: Grid, placed: Placed, file: Path) -> dict[str, Any]:
+    """Test scores by setting, beside the floor, and what other plans score."""
+    result, swapped = grid.result(placed.address), placed.entry.job.analyses
+    try:
+        scores = {s: dict(result["settings"][s]["metrics"]["test"]) for s in SETTINGS}
+        floor = dict(result["floor"]["test"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise MMAlignError(
+            f"{file}: damaged, {error} is missing. Delete it and run the grid again."
+        ) from error
+    swaps = grid.analysis(placed.address, "swaps") if "swaps" in swapped else {}
+    return {**result, "scores": scores, "floor": floor, "swaps": swaps}
+
+
+def _check(found: Mapping[str, Any], essential: tuple[str, ...], file: Path) -> None:
+    lacking = [name for name in essential if name not in found]
     if lacking:
         raise MMAlignError(
             f"{file}: damaged, {', '.join(lacking)} is missing. Delete it and run the grid again."

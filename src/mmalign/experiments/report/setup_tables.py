@@ -6,12 +6,11 @@ from dataclasses import asdict, fields
 from importlib import metadata
 from typing import Any
 
-from mmalign.data.missingness import Protocol
+from mmalign.data.missingness import SETTINGS, Protocol
 from mmalign.experiments.report.comparison import summarise
 from mmalign.experiments.report.runs import Condition, Run, Runs, condition_of
 from mmalign.experiments.report.table import Cell, Column, Row, Table, prose_table
 from mmalign.training.config import Config
-from mmalign.training.settings import SETTINGS
 from mmalign.version import __version__
 
 PACKAGES = ("torch", "numpy", "scipy", "numba", "pyarrow", "matplotlib")

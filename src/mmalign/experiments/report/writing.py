@@ -67,7 +67,7 @@ def score_csv(runs: Runs) -> str:
     """
     rows = []
     for run in runs.finished:
-        if run.entry.job.kind == "train":
+        if run.entry.shows == "scores":
             place = (run.entry.suite, *astuple(run.condition), run.entry.system, run.seed)
             scored = [(s, "own", scores) for s, scores in sorted(run.result["scores"].items())]
             scored += [("A", plan, scores) for plan, scores in run.result["swaps"].items()]

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mmalign.claim import awaited
-from mmalign.errors import MMAlignError
-from mmalign.training.records import keep_identity
+from mmalign.runs.claim import awaited, keep_identity, refuse_foreign
 
 IDENTITY, WORKERS = "search.json", ".workers"
 
@@ -37,10 +35,12 @@ class SearchFolder:
         Raises:
             MMAlignError: If it holds anything else.
         """
-        self._refuse_foreign()
+        refuse_foreign(
+            self.path, marker=IDENTITY, what="directory of a search", born={self.path / WORKERS}
+        )
         (self.path / WORKERS).mkdir(parents=True, exist_ok=True)
         with self.turn():
-            self._check_identity(identity)
+            keep_identity(self.path, identity, marker=IDENTITY, what="search")
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -71,20 +71,3 @@ class SearchFolder:
             return True
         file.unlink(missing_ok=True)
         return False
-
-    def _refuse_foreign(self) -> None:
-        if not self.path.exists() or (self.path / IDENTITY).exists():
-            return
-        is_ours = self.path.is_dir() and all(p.name.startswith(".") for p in self.path.iterdir())
-        if not is_ours:
-            raise MMAlignError(
-                f"{self.path}: exists and is no directory of a search. Give another --out."
-            )
-
-    def _check_identity(self, identity: dict[str, Any]) -> None:
-        changes = keep_identity(self.path / IDENTITY, identity)
-        if changes:
-            raise MMAlignError(
-                f"{self.path}: holds another search; {'; '.join(changes)}. "
-                "Give another --out, or the options it was started with."
-            )

@@ -15,10 +15,8 @@ from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task
 from mmalign.errors import DataError
 from mmalign.evaluation.floors import score
-from mmalign.imputers.model import Model
 from mmalign.model.pair import Pair, to_pair
-from mmalign.training.losses import main_loss
-from mmalign.training.selection import GATES, selection_score
+from mmalign.predictor.model import Model, main_loss
 
 EVALUATION_BATCH = 128
 EVALUATION_CELLS = 1 << 20
@@ -93,10 +91,12 @@ class Predictor:
 
     def evaluate(self, split: Split) -> dict[str, float]:
         """The task's metrics over all clips of a labelled split, and the mean main loss."""
-        outputs = self.outputs(split)
-        labels = split.labels
-        if labels is None:
+        if split.labels is None:
             raise ValueError("the split has no labels to compare with")
+        return self.metrics(self.outputs(split), split.labels)
+
+    def metrics(self, outputs: Float[Tensor, "clips outputs"], labels: Labels) -> dict[str, float]:
+        """The task's metrics of these outputs, and the mean main loss."""
         device = self.model.label_mean.device
         loss = main_loss(self.model, outputs.to(device), torch.from_numpy(labels).to(device))
         return score(self.task, self.to_labels(outputs), labels) | {"loss": loss.item()}
@@ -123,24 +123,12 @@ def _evaluation_batch(split: Split) -> int:
     return int(np.clip(EVALUATION_CELLS // (longest * longest), 1, EVALUATION_BATCH))
 
 
-def choose_gate(predictor: Predictor, valid: Split) -> float:
-    """Set the model's gate to the weight that scores best on validation clips.
-
-    Ties go to the larger weight, so that a victim that is there is used unless it hurts.
-    """
-    scores = {}
-    for weight in GATES:
-        predictor.model.gate.fill_(weight)
-        scores[weight] = selection_score(predictor.task, predictor.evaluate(valid))
-    best = max(scores, key=lambda weight: (scores[weight], weight))
-    predictor.model.gate.fill_(best)
-    return best
-
-
 def prediction_table(
     predictor: Predictor,
     splits: Mapping[str, Split],
+    *,
     present: Mapping[str, Bool[np.ndarray, " _"]] | None = None,
+    outputs: Mapping[str, Float[Tensor, "clips outputs"]] | None = None,
 ) -> pa.Table:
     """Split, id, prediction, label where known, and whether the victim was there: one row a clip.
 
@@ -148,17 +136,20 @@ def prediction_table(
         predictor: What predicts.
         splits: Clips as the model sees them.
         present: Which clips had their victim before the method looked at them.
+        outputs: The predictor's outputs on these splits, where they are known already.
     """
     tables = []
     for name, split in splits.items():
         has_victim = split.is_present(predictor.victim) if present is None else present[name]
-        columns = {"split": [name] * len(split), **_columns(predictor, split)}
+        found = predictor.outputs(split) if outputs is None else outputs[name]
+        columns = {"split": [name] * len(split), **_columns(predictor, split, found)}
         tables.append(pa.table({**columns, f"has_{predictor.victim}": has_victim.tolist()}))
     return pa.concat_tables(tables, promote_options="default")
 
 
-def _columns(predictor: Predictor, split: Split) -> dict[str, Any]:
-    outputs = predictor.outputs(split)
+def _columns(
+    predictor: Predictor, split: Split, outputs: Float[Tensor, "clips outputs"]
+) -> dict[str, Any]:
     predictions = predictor.to_labels(outputs)
     columns: dict[str, Any] = {"id": list(split.ids)}
     if not isinstance(predictor.task, Classification):

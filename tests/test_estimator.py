@@ -15,8 +15,8 @@ from sklearn.base import clone
 import mmalign
 from mmalign.data import Classification, Clip, Protocol, Regression
 from mmalign.errors import ConfigError, DataError, MMAlignError
-from mmalign.training import prediction
-from mmalign.training.estimator import _set_aside
+from mmalign.estimator import _set_aside
+from mmalign.predictor import predictor as prediction
 from mmalign.training.loop import Training
 from mmalign.training.losses import TrainingError
 from tests.training.small import poisoned, small_dataset

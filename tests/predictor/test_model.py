@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from mmalign.data import Split
-from mmalign.imputers.model import Scaler
+from mmalign.predictor.scaler import Scaler
 
 
 def test_a_scaler_learns_mean_and_scale_of_what_is_there():

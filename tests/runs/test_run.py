@@ -14,11 +14,11 @@ import pytest
 
 from mmalign.data import Masks
 from mmalign.errors import CorruptArtifactError, DataError, MMAlignError
-from mmalign.training import run
-from mmalign.training.artifact import load_artifact, load_masks
+from mmalign.runs import run
+from mmalign.runs.artifact import load_artifact, load_masks
+from mmalign.runs.machine import describe_machine
+from mmalign.runs.run import CHECKPOINT
 from mmalign.training.losses import TrainingError
-from mmalign.training.machine import describe_machine
-from mmalign.training.run import CHECKPOINT
 from tests.training.small import (
     poisoned,
     small_dataset,
@@ -118,7 +118,9 @@ def test_a_run_directory_holds_what_it_promises(finished):
     }
     result = json.loads((finished / "result.json").read_text())
     assert result["parameters"]["backbone"] > result["parameters"]["imputer"] > 0
-    assert set(result["metrics"]) == {"valid", "test"}
+    assert set(result["settings"]) == {"A"}
+    found = result["settings"]["A"]
+    assert set(found["metrics"]) == {"valid", "test"}
     assert result["diverged"] is None
     table = pq.read_table(finished / "predictions.parquet").to_pydict()
     hits = [
@@ -126,7 +128,7 @@ def test_a_run_directory_holds_what_it_promises(finished):
         for p, y, s in zip(table["prediction"], table["label"], table["split"], strict=True)
         if s == "test"
     ]
-    assert sum(hits) / len(hits) == pytest.approx(result["metrics"]["test"]["accuracy"])
+    assert sum(hits) / len(hits) == pytest.approx(found["metrics"]["test"]["accuracy"])
     masks = Masks.load(finished / "masks.json")
     assert masks.protocol == small_protocol()
     assert load_masks(finished) == masks
@@ -221,7 +223,9 @@ def test_a_run_that_diverges_ends_with_its_best_epoch(tmp_path):
     predictor = load_artifact(out).predictor
     assert load_masks(out).protocol == small_protocol()
     seen = small_protocol().apply(small_dataset())
-    assert predictor.evaluate(seen["test"]) == pytest.approx(result["metrics"]["test"])
+    assert predictor.evaluate(seen["test"]) == pytest.approx(
+        result["settings"]["A"]["metrics"]["test"]
+    )
     with pytest.raises(MMAlignError, match="this run is finished"):
         small_run(out, fit_learning_rate=1e38, warm_up=2).execute(ignore)
 
@@ -322,8 +326,8 @@ def test_a_damaged_artifact_never_loads(finished, tmp_path):
 
 def test_training_needs_complete_clips_and_known_modalities(tmp_path):
     with pytest.raises(DataError, match="no training clip has the victim"):
-        small_run(tmp_path / "a", protocol=small_protocol(survival=0.01)).execute(ignore)
+        small_run(tmp_path / "a", protocols=(small_protocol(survival=0.01),)).execute(ignore)
     with pytest.raises(DataError, match="no modality 'smell'"):
-        small_run(tmp_path / "b", protocol=replace(small_protocol(), victim="smell")).execute(
+        small_run(tmp_path / "b", protocols=(replace(small_protocol(), victim="smell"),)).execute(
             ignore
         )

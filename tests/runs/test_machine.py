@@ -2,8 +2,8 @@
 
 import sys
 
-from mmalign.training import machine
-from mmalign.training.machine import describe_machine
+from mmalign.runs import machine
+from mmalign.runs.machine import describe_machine
 
 
 def test_a_machine_is_described_the_same_way_twice():

@@ -19,11 +19,11 @@ from mmalign.data.fingerprint import dataset_hash
 from mmalign.data.missingness import Masks
 from mmalign.data.task import Classification, task_from_json, task_to_json
 from mmalign.errors import CorruptArtifactError, MMAlignError
-from mmalign.files import write_atomically
+from mmalign.files import drafts_of, write_atomically
+from mmalign.predictor.predictor import Predictor
+from mmalign.runs.records import write_json
 from mmalign.training.config import Config, config_from, config_to_json
 from mmalign.training.methods import build_model
-from mmalign.training.prediction import Predictor
-from mmalign.training.records import write_json
 from mmalign.version import __version__
 
 FORMAT_VERSION = 1
@@ -70,6 +70,20 @@ def seal(folder: Path, details: dict[str, Any]) -> None:
     write_json(folder / MANIFEST, {"format": FORMAT_VERSION, **details, "files": files})
 
 
+def drop_weights(folder: Path) -> None:
+    """Remove a finished run's weights; all else about it stays.
+
+    Raises:
+        CorruptArtifactError: If the manifest is damaged.
+        MMAlignError: If the folder holds no finished model.
+    """
+    manifest = _read_manifest(folder)
+    if manifest["files"].pop(WEIGHTS, None) is not None:
+        write_json(folder / MANIFEST, manifest)
+    for file in (folder / WEIGHTS, *drafts_of(folder / MANIFEST)):
+        file.unlink(missing_ok=True)
+
+
 def load_artifact(folder: Path) -> Artifact:
     """The model in a folder, verified byte by byte.
 
@@ -78,6 +92,11 @@ def load_artifact(folder: Path) -> Artifact:
         MMAlignError: If the folder holds no finished model.
     """
     manifest = _read_manifest(folder)
+    if WEIGHTS not in manifest["files"]:
+        raise MMAlignError(
+            f"{folder}: the grid that this run belongs to has dropped its weights. "
+            "Train it again with mmalign bench … --keep weights in another --out."
+        )
     settings_bytes = _verified(folder, SETTINGS, manifest)
     weights_bytes = _verified(folder, WEIGHTS, manifest)
     try:

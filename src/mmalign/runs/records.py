@@ -30,19 +30,6 @@ def read_json(file: Path, *, fix: str) -> dict[str, Any]:
         raise MMAlignError(f"{file}: not readable ({error}). {fix}") from error
 
 
-def keep_identity(file: Path, identity: dict[str, Any]) -> list[str]:
-    """Write what a directory belongs to if it belongs to nobody yet; else tell what differs.
-
-    Raises:
-        MMAlignError: If the file is damaged.
-    """
-    if not file.exists():
-        write_json(file, identity)
-        return []
-    known = read_json(file, fix="Delete the directory.")
-    return differences(known, json.loads(json.dumps(identity)))
-
-
 def write_json_lines(file: Path, records: list[dict[str, Any]]) -> None:
     """Replace a file of one JSON object a line."""
     lines = (json.dumps(without_nan(record), allow_nan=False) + "\n" for record in records)

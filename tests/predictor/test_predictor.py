@@ -9,9 +9,9 @@ import torch
 import mmalign
 from mmalign.data import Protocol
 from mmalign.errors import DataError
-from mmalign.training import prediction
+from mmalign.predictor import predictor as prediction
 from mmalign.training.losses import TrainingError
-from mmalign.training.prediction import choose_gate
+from mmalign.training.selection import choose_gate
 from tests.training.small import poisoned, small_dataset
 
 SETTINGS = {"dim": 8, "heads": 2, "window": 2, "epochs": 2, "batch_size": 16}

@@ -21,7 +21,9 @@ from mmalign.errors import ConfigError, DataError, MMAlignError
 from mmalign.files import replaced_directory, standing_directory
 from mmalign.imputers.mmalign import AlignmentDynamicsLearner
 from mmalign.model.pair import Pair
-from mmalign.training.artifact import (
+from mmalign.predictor.device import choose_device
+from mmalign.predictor.predictor import Predictor, check_finite
+from mmalign.runs.artifact import (
     SAVED_FILES,
     Artifact,
     load_artifact,
@@ -29,11 +31,9 @@ from mmalign.training.artifact import (
     seal,
 )
 from mmalign.training.config import Config, config_to_json
-from mmalign.training.device import choose_device
 from mmalign.training.loop import Training
 from mmalign.training.losses import TrainingError
 from mmalign.training.methods import configure, find_method, settings_of
-from mmalign.training.prediction import Predictor, check_finite
 
 VALIDATION_SHARE = 0.15
 

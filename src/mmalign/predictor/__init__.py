@@ -1,0 +1,1 @@
+"""What predicts: a model, its scales, and its answers on a split."""

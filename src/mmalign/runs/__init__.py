@@ -1,0 +1,1 @@
+"""The run directory: identity, checkpoint, artifact, result, resume."""

@@ -1,0 +1,111 @@
+"""What a run found: scores of each setting's selected epoch, beside the floor."""
+
+import io
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from mmalign.data.dataset import Dataset
+from mmalign.data.missingness import Protocol
+from mmalign.data.task import Labels
+from mmalign.evaluation.floors import constant_floor
+from mmalign.files import write_atomically
+from mmalign.model.backbone import count_parameters
+from mmalign.predictor.predictor import prediction_table
+from mmalign.runs.records import without_nan
+from mmalign.training.loop import Training
+
+RESULT, TIMING, PREDICTIONS = "result.json", "timing.json", "predictions.parquet"
+SCORED = ("valid", "test")
+
+Result = dict[str, Any]
+"""The content of `result.json`, a function of run and data alone; seconds are in `timing.json`."""
+
+
+@dataclass
+class Outcome:
+    """Collects what a finished training scores, one setting after the other.
+
+    Attributes:
+        training: The finished training.
+        diverged: What ended it early, if anything did.
+    """
+
+    training: Training
+    diverged: str | None = None
+    scores: dict[str, Any] = field(default_factory=dict)
+    predictions: list[pa.Table] = field(default_factory=list)
+
+    def score(self, setting: str, seen: Dataset) -> None:
+        """Select the setting's epoch and score it; the test split is read here, once."""
+        # Scored again: the epoch's record knows nothing of the gate, which is chosen last.
+        predictor = self.training.select(setting)
+        splits = {name: seen.splits[name] for name in SCORED if name in seen.splits}
+        outputs = {name: predictor.outputs(split) for name, split in splits.items()}
+        metrics = {
+            name: predictor.metrics(outputs[name], split.labels)
+            for name, split in splits.items()
+            if split.labels is not None
+        }
+        epoch = self.training.state.selections[setting].best_epoch
+        self.scores = {setting: {"best_epoch": epoch, "metrics": metrics}, **self.scores}
+        table = prediction_table(predictor, splits, outputs=outputs)
+        self.predictions.insert(0, table.add_column(0, "setting", pa.array([setting] * len(table))))
+
+    def write_predictions(self, file: Path) -> None:
+        """Write one row a setting and clip of valid and test."""
+        sink = io.BytesIO()
+        pq.write_table(pa.concat_tables(self.predictions, promote_options="default"), sink)
+        write_atomically(file, sink.getvalue())
+
+    def result(self, protocol: Protocol, dataset: Dataset) -> Result:
+        """The content of `result.json`."""
+        state = self.training.state
+        found = {
+            "method": self.training.config.method,
+            "protocol": {k: v for k, v in asdict(protocol).items() if k != "setting"},
+            "settings": self.scores,
+            "floor": _floors(dataset),
+            "epochs": len(state.history),
+            "parameters": {
+                "backbone": count_parameters(state.model.backbone),
+                "imputer": count_parameters(state.model.imputer),
+            },
+            "diverged": self.diverged,
+        }
+        return dict(without_nan(found))
+
+
+def _floors(dataset: Dataset) -> dict[str, dict[str, float]]:
+    """What a constant scores on each split that has labels."""
+    train = dataset["train"].labels
+    known: dict[str, Labels | None] = {
+        name: dataset.splits[name].labels for name in SCORED if name in dataset.splits
+    }
+    return {
+        name: constant_floor(dataset.task, train, labels)
+        for name, labels in known.items()
+        if labels is not None and train is not None
+    }
+
+
+def summary(result: Result) -> str:
+    """Protocol and scores in words, for the model card."""
+    protocol = result["protocol"]
+    lines = [f"Survival rate {protocol['survival']:g}, seed {protocol['seed']}."]
+    if result["diverged"] is not None:
+        lines.append(f"Training diverged in epoch {result['epochs'] + 1}: {result['diverged']}")
+    for setting, found in result["settings"].items():
+        epoch = f"epoch {found['best_epoch']} of {result['epochs']}"
+        lines += ["", f"Setting {setting}, {epoch}, selected on validation:", ""]
+        for split, metrics in found["metrics"].items():
+            shown = ", ".join(
+                f"{name} {value:.3f}"
+                for name, value in metrics.items()
+                if value is not None and "/" not in name
+            )
+            lines.append(f"- {split}: {shown}")
+    return "\n".join(lines) + "\n"

@@ -1,1 +1,0 @@
-"""Predictors and their HTTP face."""
