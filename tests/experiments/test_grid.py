@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from mmalign.errors import MMAlignError
 from mmalign.experiments.analyses import ANALYSES
-from mmalign.experiments.grid import Source, extend_grid, open_grid, plan_grid
+from mmalign.experiments.grid import extend_grid, open_grid, plan_grid
 from mmalign.experiments.job import Job
+from mmalign.experiments.source import Source
 from mmalign.experiments.suites import list_entries
 from mmalign.training.config import Config
 from tests.experiments.tiny import SETTINGS, tiny_grid, tiny_scope
@@ -134,7 +135,7 @@ def test_a_foreign_directory_is_refused_untouched(tmp_path):
 
 def test_a_grid_that_was_killed_at_birth_is_ours(tmp_path):
     (tmp_path / ".lock").touch()
-    (tmp_path / ".grid.json.x1y2").touch()
+    (tmp_path / ".grid.json.ab12_xyz").touch()
     assert tiny_grid(tmp_path).pending()
 
 

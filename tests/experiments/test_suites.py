@@ -53,7 +53,7 @@ def test_bounds_do_not_depend_on_the_rate_and_methods_do():
 
 MISTAKES = [
     ({"methods": ["mmalgn"]}, "did you mean 'mmalign'"),
-    ({"methods": []}, "at least one of methods"),
+    ({"methods": []}, "at least one of systems"),
     ({"survivals": [0.0]}, r"survival rate lies in \(0, 1\], got 0.0"),
     ({"seeds": [1, 1]}, "seeds are given twice"),
     ({"settings": {"seed": 3}}, "seed is not a setting of a suite: use --seeds"),

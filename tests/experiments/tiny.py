@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mmalign.data import write_native
-from mmalign.experiments.grid import Grid, Source, extend_grid
-from mmalign.experiments.suites import Scope, list_entries
+from mmalign.experiments.grid import Grid, extend_grid
+from mmalign.experiments.source import Source
+from mmalign.experiments.suites import Scope, find_systems, list_entries
 from tests.training.small import small_dataset
 
 PAIR = ("visible", "victim")
@@ -20,7 +21,8 @@ def tiny_scope(**changes) -> Scope:
         "methods": ["zero-fill", "mmalign"],
         "settings": SETTINGS,
     }
-    return Scope(**(defaults | changes))
+    chosen = defaults | changes
+    return Scope(systems=find_systems(chosen.pop("methods")), **chosen)
 
 
 def write_data(folder: Path) -> Path:

@@ -26,11 +26,11 @@ FLAGS = (
 
 def bench(
     data: Data,
+    out: Annotated[Path, typer.Option(help="Directory to create, or to go on with.")],
     suite: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(help="main, ablation, window, epsilon, speed, alignment, case, or all."),
-    ],
-    out: Annotated[Path, typer.Option(help="Grid directory to create, or to go on with.")],
+    ] = None,
     pairs: Annotated[
         str | None, typer.Option(help="visible:victim,…  Default: all ordered pairs.")
     ] = None,
@@ -58,6 +58,12 @@ def bench(
         Literal["weights", "best", "nothing"],
         typer.Option(help="Which runs keep their weights: all, the best seed of each, none."),
     ] = "weights",
+    root: Annotated[
+        Path | None, typer.Option(help="Where the paths in a study file start. Default: the file.")
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Of a study, this dataset only; may be repeated.")
+    ] = None,
     only_list: Annotated[
         bool, typer.Option("--list", help="Say what there is to do, and do nothing.")
     ] = False,
@@ -65,16 +71,29 @@ def bench(
     label: Label = None,
     vectors: Vectors = None,
 ) -> None:
-    """Run suites of experiments; killed, the same command goes on where it stopped.
+    """Run suites of experiments on a dataset, or all that a study file (.toml) states.
 
-    Exits with 1 if some runs failed; they are listed, and tried again next time.
+    The same command resumes a grid that was stopped. Exits with 1 if some runs failed; they are
+    listed, and tried again next time.
     """
     from mmalign.experiments.engines.threads import ONE_THREAD
 
     os.environ.update(ONE_THREAD)  # before numpy and torch are imported
-    from mmalign.data.loading import load_dataset
-    from mmalign.experiments.grid import Source, extend_grid, plan_grid
-    from mmalign.experiments.suites import SUITES, SYSTEMS, Scope, all_pairs, list_entries
+    if Path(data).suffix == ".toml":
+        conduct_study(Path(data), root, only, _make_engine(engine, jobs, address), out)
+        return
+    if not suite:
+        raise ConfigError("which suite? Give --suite main, or a study file in place of the data")
+    from mmalign.experiments.grid import extend_grid, plan_grid
+    from mmalign.experiments.source import Source, absolute
+    from mmalign.experiments.suites import (
+        SUITES,
+        SYSTEMS,
+        Scope,
+        all_pairs,
+        find_systems,
+        list_entries,
+    )
 
     chosen: dict[str, Any] = read_settings(config, flags=FLAGS) if config is not None else {}
     chosen |= parse_settings(settings or [])
@@ -82,16 +101,16 @@ def bench(
     reach: dict[str, Any] = {
         "survivals": parse_rates(survival),
         "seeds": parse_seeds(seeds),
-        "methods": tuple(SYSTEMS) if methods is None else split_list(methods),
+        "systems": find_systems(SYSTEMS if methods is None else split_list(methods)),
         "settings": chosen,
     }
     asked = None if pairs is None else parse_pairs(pairs)
     source = Source(
-        _absolute(data), non_finite, label, None if vectors is None else _absolute(str(vectors))
+        absolute(data), non_finite, label, None if vectors is None else absolute(str(vectors))
     )
     runner: Any = nullcontext() if only_list else _make_engine(engine, jobs, address)
     with runner:
-        dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
+        dataset = source.load()
         scope = Scope(pairs=all_pairs(dataset) if asked is None else asked, **reach)
         entries = list_entries(dataset, scope, names)
         if only_list:
@@ -100,6 +119,26 @@ def bench(
         grid = extend_grid(out, dataset, source, entries).only(entries)
         _run(grid, runner, out, keep)
     _conclude(grid, out)
+
+
+def conduct_study(
+    file: Path, root: Path | None, only: list[str] | None, engine: "Engine", out: Path
+) -> None:
+    """Run a study file, dataset by dataset."""
+    from mmalign.experiments.conducting import conduct, start_study
+    from mmalign.experiments.study import read_study
+
+    study = read_study(file, root=root)
+    if only:
+        study = study.only(only)
+    with engine:
+        grids = conduct(
+            study,
+            start_study(study, out),
+            lambda grid: _run(grid, engine, grid.folder, study.keep),
+        )
+    for grid in grids:
+        _conclude(grid, grid.folder)
 
 
 def _run(grid: "Grid", engine: "Engine", out: Path, keep: "Keep") -> None:
@@ -153,11 +192,6 @@ def _make_engine(name: str, jobs: int | None, address: str | None) -> "Engine":
     from mmalign.experiments.engines.local import LocalEngine
 
     return LocalEngine(jobs)
-
-
-def _absolute(path: str) -> str:
-    """Workers may have another working directory; names of built-in sets stay as they are."""
-    return str(Path(path).absolute()) if Path(path).exists() else path
 
 
 def parse_pairs(text: str) -> list[tuple[str, str]]:

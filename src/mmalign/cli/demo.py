@@ -68,14 +68,15 @@ def _draw_data(dataset: "Dataset", out: Path) -> None:
 
 
 def _plan(dataset: "Dataset", folder: Path, epochs: int, seeds: int) -> "Grid":
-    from mmalign.experiments.grid import Source, extend_grid
-    from mmalign.experiments.suites import Scope, list_entries
+    from mmalign.experiments.grid import extend_grid
+    from mmalign.experiments.source import Source
+    from mmalign.experiments.suites import Scope, find_systems, list_entries
 
     scope = Scope(
         pairs=[(VISIBLE, VICTIM)],
         survivals=[SURVIVAL],
         seeds=range(seeds),
-        methods=METHODS,
+        systems=find_systems(METHODS),
         settings={"epochs": epochs, "patience": 8},
     )
     return extend_grid(folder, dataset, Source("smartwatch"), list_entries(dataset, scope, SUITES))

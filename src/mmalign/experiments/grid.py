@@ -1,7 +1,7 @@
 """A grid in a directory: which jobs it holds, what is done, what failed."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from mmalign.data.fingerprint import dataset_hash
 from mmalign.data.task import task_to_json
 from mmalign.errors import MMAlignError
 from mmalign.experiments.job import Entry, Job
+from mmalign.experiments.source import Source
 from mmalign.experiments.work import DAMAGED, analysis_file, is_done
 from mmalign.runs.claim import awaited, refuse_foreign
 from mmalign.runs.records import read_json, write_json
@@ -19,16 +20,6 @@ from mmalign.version import __version__
 
 GRID, RUNS, ERRORS = "grid.json", "runs", "errors"
 FORMAT_VERSION = 2
-
-
-@dataclass(frozen=True)
-class Source:
-    """How a worker gets at the data: the arguments of `load_dataset`."""
-
-    path: str
-    non_finite: str = "reject"
-    label: str | None = None
-    vectors: str | None = None
 
 
 @dataclass(frozen=True)
@@ -161,7 +152,7 @@ class Grid:
         content = {
             "format": FORMAT_VERSION,
             "mmalign": __version__,
-            "source": asdict(self.source),
+            "source": self.source.to_json(),
             "data": self.data,
             "entries": [
                 {
@@ -212,7 +203,7 @@ def open_grid(folder: Path) -> Grid:
             )
             for row in content["entries"]
         )
-        return Grid(folder, Source(**content["source"]), content["data"], placed)
+        return Grid(folder, Source.from_json(content["source"]), content["data"], placed)
     except (KeyError, TypeError) as error:
         raise MMAlignError(f"{file}: not readable ({error!r}). {DAMAGED}") from error
 

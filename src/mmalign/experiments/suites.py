@@ -2,7 +2,7 @@
 
 import difflib
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,11 +42,19 @@ Beside MM-Align with its additions stands what they do without any imputer.
 """
 
 
-def find_system(name: str) -> tuple[str, Settings]:
-    """Title and settings of a row; any other method goes by its own name."""
-    if name in SYSTEMS:
-        return SYSTEMS[name]
-    return name, {"method": name}
+def find_systems(names: Iterable[str]) -> dict[str, Settings]:
+    """Titles and settings of rows; any method that has no row goes by its own name.
+
+    Raises:
+        ConfigError: If there is no such row or method, or one is named twice.
+    """
+    names, known = list(names), {**SYSTEMS, **METHODS}
+    problems = [_unknown("method", name, known) for name in names if name not in known]
+    if len(set(names)) < len(names):
+        problems.append(f"methods are given twice: {names}")
+    if problems:
+        raise ConfigError(problems)
+    return dict(SYSTEMS.get(name, (name, {"method": name})) for name in names)
 
 
 ABLATIONS: Mapping[str, Settings] = {
@@ -71,31 +79,31 @@ class Scope:
         pairs: Ordered pairs of visible and victim.
         survivals: Shares of training clips that keep the victim.
         seeds: One run each; differences are paired over them.
-        methods: Names of `SYSTEMS`, or of other methods, for the main table.
+        systems: Rows of the main table, by title: their settings.
         settings: What is set for every run; a system's own settings win.
     """
 
     pairs: Sequence[tuple[str, str]]
     survivals: Sequence[float] = (0.1, 0.5)
     seeds: Sequence[int] = (0, 1, 2, 3, 4)
-    methods: Sequence[str] = tuple(SYSTEMS)
+    systems: Mapping[str, Settings] = field(default_factory=lambda: find_systems(SYSTEMS))
     settings: Settings = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        known = {**SYSTEMS, **METHODS}
-        problems = [_unknown("method", name, known) for name in self.methods if name not in known]
-        problems += [
+        problems = [
             f"a survival rate lies in (0, 1], got {s}" for s in self.survivals if not 0 < s <= 1
         ]
-        for name in ("pairs", "survivals", "seeds", "methods"):
+        for name in ("pairs", "survivals", "seeds", "systems"):
             values = list(getattr(self, name))
             if not values:
                 problems.append(f"there must be at least one of {name}")
             if len(set(values)) < len(values):
                 problems.append(f"{name} are given twice: {values}")
-        for name in ("method", "seed"):
-            if name in self.settings:
-                problems.append(f"{name} is not a setting of a suite: use --{name}s")
+        problems += [
+            f"{name} is not a setting of a suite: use --{name}s"
+            for name in ("method", "seed")
+            if name in self.settings
+        ]
         if problems:
             raise ConfigError(problems)
 
@@ -105,9 +113,8 @@ Suite = Callable[[Dataset, Scope], Iterator[Entry]]
 
 def main(_: Dataset, scope: Scope) -> Iterator[Entry]:
     """Methods x pairs x survival rates x seeds; settings A and B come from one run."""
-    systems = [find_system(name) for name in scope.methods]
     for pair, survival, seed in itertools.product(scope.pairs, scope.survivals, scope.seeds):
-        for title, settings in systems:
+        for title, settings in scope.systems.items():
             yield _entry("main", title, scope, pair, survival, {**settings, "seed": seed})
 
 

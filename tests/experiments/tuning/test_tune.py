@@ -141,7 +141,8 @@ def test_the_score_is_what_a_run_would_report(tmp_path, method):
         **({"both_passes": True, "gate": True} if method == "dynamic-window" else {}),
     )
     result = run.execute(lambda *_: None)
-    assert validate_point(search, point).score == result["metrics"]["valid"]["weighted_f1"]
+    scores = result["settings"]["A"]["metrics"]["valid"]
+    assert validate_point(search, point).score == scores["weighted_f1"]
 
 
 def test_a_score_is_the_mean_over_seeds():

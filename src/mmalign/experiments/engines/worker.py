@@ -3,14 +3,11 @@
 import traceback
 from functools import cached_property
 from pathlib import Path
-from typing import cast
 
 import torch
 
 from mmalign.data.dataset import Dataset
 from mmalign.data.fingerprint import dataset_hash
-from mmalign.data.loading import load_dataset
-from mmalign.data.non_finite import Policy
 from mmalign.errors import DataError, MMAlignError
 from mmalign.experiments.engines.contract import Event
 from mmalign.experiments.grid import Site
@@ -39,12 +36,7 @@ class Worker:
             DataError: If it cannot be read, or is not what the grid was made for.
         """
         source = self.site.source
-        dataset = load_dataset(
-            source.path,
-            non_finite=cast(Policy, source.non_finite),
-            label=source.label,
-            vectors=source.vectors,
-        )
+        dataset = source.load()
         if dataset_hash(dataset) != self.site.data_hash:
             raise DataError(
                 "this worker sees other data than the grid was made for",

@@ -1,0 +1,64 @@
+"""Where a grid's data comes from: all that every worker must do to see the same clips."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from mmalign.data.dataset import Dataset
+from mmalign.data.loading import load_dataset
+from mmalign.data.non_finite import Policy
+from mmalign.data.resampling import resampled
+from mmalign.data.split_rules import SplitRule, deal
+
+
+@dataclass(frozen=True)
+class Source:
+    """A dataset, and what is done to it before anything else.
+
+    Attributes:
+        path: A file or directory, or the name of a built-in dataset.
+        non_finite: What to do about NaN and infinity.
+        label: Which label to take where there are several.
+        vectors: Word vectors for files that store words only.
+        splits: Rules that deal the clips anew, by split; none leaves the splits as they are.
+        steps: The number of steps that every sequence is averaged to; none leaves them as they are.
+    """
+
+    path: str
+    non_finite: str = "reject"
+    label: str | None = None
+    vectors: str | None = None
+    splits: Mapping[str, SplitRule] = field(default_factory=dict)
+    steps: int | None = None
+
+    def load(self) -> Dataset:
+        """Read the data.
+
+        Raises:
+            DataError: If it cannot be read, or a rule does not fit its clips.
+        """
+        dataset = load_dataset(
+            self.path,
+            non_finite=cast(Policy, self.non_finite),
+            label=self.label,
+            vectors=self.vectors,
+        )
+        if self.splits:
+            dataset = deal(dataset, self.splits)
+        return dataset if self.steps is None else resampled(dataset, self.steps)
+
+    def to_json(self) -> dict[str, Any]:
+        """The source as plain values."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(content: Mapping[str, Any]) -> "Source":
+        """The source that `to_json` wrote."""
+        rules = {name: SplitRule(**rule) for name, rule in content["splits"].items()}
+        return Source(**{**content, "splits": rules})
+
+
+def absolute(path: str) -> str:
+    """Make a path absolute, as workers may run elsewhere; names of built-in sets stay."""
+    return str(Path(path).absolute()) if Path(path).exists() else path

@@ -1,0 +1,217 @@
+"""A study: several datasets, their splits, tables, systems and seeds, stated in one TOML file."""
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from mmalign.data.split_rules import SplitRule
+from mmalign.errors import ConfigError
+from mmalign.experiments.keeping import Keep
+from mmalign.experiments.source import Source, absolute
+from mmalign.experiments.suites import Scope, Settings
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """Settings that every system chooses on validation clips, with the same budget.
+
+    Attributes:
+        settings: The values to choose from, by name of the setting.
+        seeds: Seeds of the choice; the tables should use others.
+        survival: Share of training clips that keep the victim.
+    """
+
+    settings: Mapping[str, Sequence[Any]]
+    seeds: Sequence[int] = (100, 101)
+    survival: float = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyTable:
+    """A part of the study on one dataset.
+
+    Attributes:
+        dataset: Its title.
+        pairs: Pairs of visible and victim.
+        suites: Which tables and figures.
+        systems: Titles of rows; empty for all.
+        survivals: Shares of training clips that keep the victim; empty for the study's.
+        seeds: How many; none for the study's.
+    """
+
+    dataset: str
+    pairs: Sequence[Pair]
+    suites: Sequence[str] = ("main",)
+    systems: Sequence[str] = ()
+    survivals: Sequence[float] = ()
+    seeds: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """What to run, on which data.
+
+    Attributes:
+        title: What the report is called.
+        datasets: Where the data is, by title, in the order of the report.
+        systems: Rows of tables: settings by title.
+        tables: What is run on which dataset.
+        survivals: Shares of training clips that keep the victim.
+        seeds: How many seeds.
+        settings: What is set for every run; a system's own settings win.
+        choice: What is chosen on validation before the tables are run, if anything.
+        chosen_on: Datasets that take over what was chosen on another one.
+        keep: Which runs keep their weights.
+    """
+
+    title: str
+    datasets: Mapping[str, Source]
+    systems: Mapping[str, Settings]
+    tables: Sequence[StudyTable]
+    survivals: Sequence[float] = (0.1, 0.5)
+    seeds: int = 5
+    settings: Settings = field(default_factory=dict)
+    choice: Choice | None = None
+    chosen_on: Mapping[str, str] = field(default_factory=dict)
+    keep: Keep = "nothing"
+
+    def only(self, titles: Iterable[str]) -> "Study":
+        """The study on some of its datasets.
+
+        Raises:
+            ConfigError: If it has no such dataset.
+        """
+        wanted = list(titles)
+        unknown = [title for title in wanted if title not in self.datasets]
+        if unknown:
+            raise ConfigError(
+                f"the study has no dataset {unknown[0]!r}; it has {', '.join(self.datasets)}"
+            )
+        datasets = {title: self.datasets[title] for title in self.datasets if title in wanted}
+        tables = [table for table in self.tables if table.dataset in datasets]
+        return Study(**{**vars(self), "datasets": datasets, "tables": tables})
+
+    def scope(self, table: StudyTable, chosen: Mapping[str, Settings]) -> Scope:
+        """How far a table's suites reach, with the settings that each system has chosen."""
+        titles = table.systems or tuple(self.systems)
+        return Scope(
+            pairs=table.pairs,
+            survivals=table.survivals or self.survivals,
+            seeds=range(self.seeds if table.seeds is None else table.seeds),
+            systems={title: {**self.systems[title], **chosen.get(title, {})} for title in titles},
+            settings=self.settings,
+        )
+
+
+def read_study(file: Path, *, root: Path | None = None) -> Study:
+    """Read a study file; paths of datasets start at `root`, or where the file is.
+
+    Raises:
+        ConfigError: If it cannot be read, or states something that is not known.
+    """
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{file}: {error}") from error
+    try:
+        return _parsed(content, root or file.parent)
+    except ConfigError as error:
+        raise ConfigError([f"{file}: {problem}" for problem in error.problems]) from None
+
+
+def folder_name(title: str) -> str:
+    """The name of a dataset's directory.
+
+    >>> folder_name("UTD-MHAD, 32 steps")
+    'utd-mhad-32-steps'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+
+
+def _parsed(content: dict[str, Any], root: Path) -> Study:
+    datasets, chosen_on = {}, {}
+    for title, stated in dict(content.get("datasets", {})).items():
+        if "chosen_on" in stated:
+            chosen_on[title] = stated.pop("chosen_on")
+        datasets[title] = _source(title, stated, root)
+    tables = [_table(number, stated) for number, stated in enumerate(content.get("tables", ()), 1)]
+    choice = content.get("choice")
+    known = {
+        **content,
+        "datasets": datasets,
+        "chosen_on": chosen_on,
+        "tables": tables,
+        "choice": None if choice is None else _made(Choice, "choice", choice),
+    }
+    study: Study = _made(Study, "study", known)
+    problems = _problems(study)
+    if problems:
+        raise ConfigError(problems)
+    return study
+
+
+def _table(number: int, stated: Mapping[str, Any]) -> StudyTable:
+    pairs = [tuple(pair) for pair in stated.get("pairs", ())]
+    if any(len(pair) != 2 for pair in pairs):
+        raise ConfigError(f"table {number}: a pair names a visible modality and a victim")
+    table: StudyTable = _made(StudyTable, f"table {number}", {**stated, "pairs": pairs})
+    return table
+
+
+def _source(title: str, stated: dict[str, Any], root: Path) -> Source:
+    rules = {
+        split: _made(SplitRule, f"dataset {title!r}, split {split}", rule)
+        for split, rule in dict(stated.get("splits", {})).items()
+    }
+    places: dict[str, Any] = {
+        name: absolute(str(root / stated[name])) if (root / stated[name]).exists() else stated[name]
+        for name in ("path", "vectors")
+        if name in stated
+    }
+    source: Source = _made(Source, f"dataset {title!r}", {**stated, **places, "splits": rules})
+    return source
+
+
+def _made(kind: Any, where: str, stated: Mapping[str, Any]) -> Any:
+    """An object of a kind from what a file states.
+
+    Raises:
+        ConfigError: If the file states too much, too little, or what makes no sense.
+    """
+    known = {one.name: one for one in fields(kind)}
+    problems = [f"{where}: {name!r} is not known" for name in stated if name not in known]
+    problems += [
+        f"{where}: {name} is missing"
+        for name, one in known.items()
+        if name not in stated and one.default is MISSING and one.default_factory is MISSING
+    ]
+    if problems:
+        raise ConfigError(problems)
+    try:
+        return kind(**stated)
+    except ConfigError as error:
+        raise ConfigError([f"{where}: {problem}" for problem in error.problems]) from None
+
+
+def _problems(study: Study) -> list[str]:
+    """What does not fit together."""
+    problems = []
+    if len({folder_name(title) for title in study.datasets}) < len(study.datasets):
+        problems.append("titles of datasets must differ in more than signs: they name directories")
+    for number, table in enumerate(study.tables, 1):
+        if table.dataset not in study.datasets:
+            problems.append(f"table {number}: there is no dataset {table.dataset!r}")
+        problems += [
+            f"table {number}: there is no system {title!r}"
+            for title in table.systems
+            if title not in study.systems
+        ]
+    for title, other in study.chosen_on.items():
+        if other not in study.datasets:
+            problems.append(f"dataset {title!r}: chosen_on names no dataset: {other!r}")
+    return problems
