@@ -90,7 +90,7 @@ def swapped_scores(predictor: Predictor, clips: Split, swap: Swap) -> dict[str, 
         visible, victim = model.encode_visible(pair), model.encode_victim(pair)
         plan, lengths = swap(learner, visible, victim, model.victim_lengths(visible.lengths))
         steps = align.impute(
-            plan, visible.steps, visible_lengths=visible.lengths, victim_lengths=lengths
+            plan, visible.steps, source_lengths=visible.lengths, target_lengths=lengths
         )
         outputs.append(model.backbone.predict(visible, model.backbone.imputed(steps, lengths)))
     labels = cast(Labels, clips.labels)

@@ -280,7 +280,7 @@ class MMAlign:
             else:
                 lengths = model.victim_lengths(visible.lengths)
                 mass = imputer.predicted_plan(visible, lengths)
-        dense = align.to_dense(mass, visible_lengths=visible.lengths, victim_lengths=lengths)
+        dense = align.to_dense(mass, source_lengths=visible.lengths, target_lengths=lengths)
         plan: Float[np.ndarray, "time victim_time"] = dense[0].cpu().numpy()
         return plan
 
