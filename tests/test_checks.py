@@ -6,6 +6,7 @@ from torch import nn
 
 from mmalign.checks import ImputerError, check_imputer
 from mmalign.imputers import Copy, Imputer
+from mmalign.model.hidden import Hidden
 from mmalign.training.config import Config
 from mmalign.training.methods import METHODS
 
@@ -17,6 +18,17 @@ CONFIG = Config(dim=DIM, heads=2, window=3)
 def test_built_in_imputers_keep_the_contract(name):
     torch.manual_seed(0)
     check_imputer(METHODS[name].make_imputer(CONFIG), dim=DIM)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_an_imputer_has_both_plans_or_none(name):
+    torch.manual_seed(0)
+    imputer = METHODS[name].make_imputer(CONFIG).eval()
+    steps = torch.randn(2, 5, DIM)
+    hidden = Hidden(steps[:, 0], steps, torch.tensor([5, 5]))
+    solved, guessed = imputer.plan(hidden, hidden), imputer.predicted_plan(hidden, hidden.lengths)
+    assert (solved is None) == (guessed is None) == (not METHODS[name].is_aligned)
+    assert solved is None or solved.mass.shape == guessed.shape
 
 
 class Good(Imputer):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from mmalign.align.plan import BandPlan
 from mmalign.model.hidden import Hidden
 
 
@@ -36,6 +37,18 @@ class Imputer(nn.Module, ABC):
         They are the same at every call: predictions do not depend on a state of chance.
         """
         yield self.impute(source, target_lengths)
+
+    def plan(self, source: Hidden, target: Hidden) -> BandPlan | None:  # noqa: ARG002
+        """The true alignment of complete clips; None, unless the imputer learns from one."""
+        return None
+
+    def predicted_plan(
+        self,
+        source: Hidden,  # noqa: ARG002
+        target_lengths: Int[Tensor, " batch"],  # noqa: ARG002
+    ) -> Float[Tensor, "batch time width"] | None:
+        """The alignment it imputes by, from the source alone; None where `plan` is None."""
+        return None
 
     def prepare(self, target_steps: Callable[[], Float[Tensor, "steps dim"]]) -> None:
         """Get ready for an epoch of denoising training; nothing to do, unless overridden.
