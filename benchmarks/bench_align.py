@@ -165,12 +165,12 @@ def bench_tolerance() -> None:
         report(line, times[best] / ours, 500, 2000)
 
 
-def dense_impute(mass: Tensor, visible: Tensor, lengths: Tensor) -> list[Tensor]:
+def dense_impute(mass: Tensor, source: Tensor, lengths: Tensor) -> list[Tensor]:
     """One dense matrix and one product a clip, as the paper's released code does."""
     imputed = []
     for clip, length in enumerate(lengths.tolist()):
         plan = dense_plan(mass[clip], length)
-        imputed.append((plan.T @ visible[clip, :length]) / plan.sum(0)[:, None])
+        imputed.append((plan.T @ source[clip, :length]) / plan.sum(0)[:, None])
     return imputed
 
 
@@ -199,12 +199,12 @@ def scattered_plan(band: Tensor, columns: Tensor) -> Tensor:
     return band.new_zeros(length, length).index_put((row, columns[row, entry]), band[row, entry])
 
 
-def scattered_impute(mass: Tensor, visible: Tensor, lengths: Tensor) -> list[Tensor]:
+def scattered_impute(mass: Tensor, source: Tensor, lengths: Tensor) -> list[Tensor]:
     columns = band_columns(lengths, window=WINDOW, time=mass.shape[1])
     imputed = []
     for clip, length in enumerate(lengths.tolist()):
         plan = scattered_plan(mass[clip, :length], columns[clip, :length])
-        imputed.append((plan.T @ visible[clip, :length]) / plan.sum(0)[:, None])
+        imputed.append((plan.T @ source[clip, :length]) / plan.sum(0)[:, None])
     return imputed
 
 
@@ -224,16 +224,16 @@ def scattered_fit_loss(predicted: Tensor, plan: Tensor, lengths: Tensor) -> Tens
 def bench_carry() -> None:
     print("Forward + backward, batch 32, L=50, float32, against per-clip dense loops")
     lengths = ragged_lengths(50)
-    visible = torch.randn(BATCH, 50, DIM, requires_grad=True)
+    source = torch.randn(BATCH, 50, DIM, requires_grad=True)
     inside = is_inside(lengths, window=WINDOW, time=50)
     predicted = (torch.rand(inside.shape) * inside).requires_grad_()
     plan = torch.rand(inside.shape) * inside
 
     def imputing(run: Callable[..., Tensor | list[Tensor]]) -> Callable[[], None]:
         def step() -> None:
-            answer = run(predicted, visible, lengths)
+            answer = run(predicted, source, lengths)
             parts = [answer] if isinstance(answer, Tensor) else answer
-            torch.autograd.grad(sum(part.sum() for part in parts), (predicted, visible))
+            torch.autograd.grad(sum(part.sum() for part in parts), (predicted, source))
 
         return step
 
@@ -242,10 +242,10 @@ def bench_carry() -> None:
 
     times = take_turns(
         {
-            "impute": imputing(lambda a, z, n: impute(a, z, visible_lengths=n)),
+            "impute": imputing(lambda a, z, n: impute(a, z, source_lengths=n)),
             "impute rows": imputing(dense_impute),
             "impute scattered": imputing(scattered_impute),
-            "fit": fitting(lambda a, b, n: fit_loss(a, b, visible_lengths=n)),
+            "fit": fitting(lambda a, b, n: fit_loss(a, b, source_lengths=n)),
             "fit rows": fitting(dense_fit_loss),
             "fit scattered": fitting(scattered_fit_loss),
         },

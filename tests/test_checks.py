@@ -6,6 +6,7 @@ from torch import nn
 
 from mmalign.checks import ImputerError, check_imputer
 from mmalign.imputers import Copy, Imputer
+from mmalign.model.hidden import Hidden
 from mmalign.training.config import Config
 from mmalign.training.methods import METHODS
 
@@ -19,6 +20,17 @@ def test_built_in_imputers_keep_the_contract(name):
     check_imputer(METHODS[name].make_imputer(CONFIG), dim=DIM)
 
 
+@pytest.mark.parametrize("name", METHODS)
+def test_an_imputer_has_both_plans_or_none(name):
+    torch.manual_seed(0)
+    imputer = METHODS[name].make_imputer(CONFIG).eval()
+    steps = torch.randn(2, 5, DIM)
+    hidden = Hidden(steps[:, 0], steps, torch.tensor([5, 5]))
+    solved, guessed = imputer.plan(hidden, hidden), imputer.predicted_plan(hidden, hidden.lengths)
+    assert (solved is None) == (guessed is None) == (not METHODS[name].is_aligned)
+    assert solved is None or solved.mass.shape == guessed.shape
+
+
 class Good(Imputer):
     """A linear map of the copied step."""
 
@@ -26,11 +38,11 @@ class Good(Imputer):
         super().__init__()
         self.map = nn.Linear(DIM, DIM, bias=False)
 
-    def fit_loss(self, visible, victim):
-        return (self.map(visible.steps).sum() - victim.steps.sum()).square()
+    def fit_loss(self, source, target):
+        return (self.map(source.steps).sum() - target.steps.sum()).square()
 
-    def impute(self, visible, victim_lengths):
-        return self.map(Copy().impute(visible, victim_lengths))
+    def impute(self, source, target_lengths):
+        return self.map(Copy().impute(source, target_lengths))
 
     def task_parameters(self):
         return list(self.parameters())
@@ -41,25 +53,25 @@ def test_a_sound_imputer_passes():
 
 
 class WrongShape(Good):
-    def impute(self, visible, victim_lengths):
-        return super().impute(visible, victim_lengths)[..., :-1]
+    def impute(self, source, target_lengths):
+        return super().impute(source, target_lengths)[..., :-1]
 
 
 class DirtyPadding(Good):
-    def impute(self, visible, victim_lengths):
-        return super().impute(visible, victim_lengths) + 1
+    def impute(self, source, target_lengths):
+        return super().impute(source, target_lengths) + 1
 
 
 class LooksAtTheBatch(Good):
-    def impute(self, visible, victim_lengths):
-        imputed = super().impute(visible, victim_lengths)
-        return imputed * visible.steps.abs().mean()
+    def impute(self, source, target_lengths):
+        imputed = super().impute(source, target_lengths)
+        return imputed * source.steps.abs().mean()
 
 
 class Dice(Good):
-    def impute(self, visible, victim_lengths):
+    def impute(self, source, target_lengths):
         torch.seed()
-        return super().impute(visible, victim_lengths) * torch.rand(())
+        return super().impute(source, target_lengths) * torch.rand(())
 
 
 class SecretGradient(Good):
@@ -68,45 +80,45 @@ class SecretGradient(Good):
 
 
 class Unfitted(Good):
-    def fit_loss(self, visible, victim):
-        return (visible.steps.sum() + victim.steps.sum()).requires_grad_()
+    def fit_loss(self, source, target):
+        return (source.steps.sum() + target.steps.sum()).requires_grad_()
 
 
 class NoDraws(Good):
-    def draws(self, visible, victim_lengths):
+    def draws(self, source, target_lengths):
         yield from ()
 
 
 class LuckyDraws(Good):
-    def draws(self, visible, victim_lengths):
-        inside = super().impute(visible, victim_lengths) != 0
+    def draws(self, source, target_lengths):
+        inside = super().impute(source, target_lengths) != 0
         yield inside * torch.rand((), dtype=torch.float64)
 
 
 class DirtyDraws(Good):
-    def draws(self, visible, victim_lengths):
-        yield super().impute(visible, victim_lengths)
-        yield super().impute(visible, victim_lengths) + 1
+    def draws(self, source, target_lengths):
+        yield super().impute(source, target_lengths)
+        yield super().impute(source, target_lengths) + 1
 
 
 class LuckyPreparation(Good):
-    def prepare(self, victim_steps):
-        steps = victim_steps()
+    def prepare(self, target_steps):
+        steps = target_steps()
         with torch.no_grad():
             self.map.weight[0] = steps[torch.randint(len(steps), (20,))].mean(dim=0)
 
 
 class Spoils(Good):
-    def impute(self, visible, victim_lengths):
-        imputed = super().impute(visible, victim_lengths)
-        visible.head.zero_()
+    def impute(self, source, target_lengths):
+        imputed = super().impute(source, target_lengths)
+        source.head.zero_()
         return imputed
 
 
 class SpoilsWhileFitting(Good):
-    def fit_loss(self, visible, victim):
-        loss = super().fit_loss(visible, victim)
-        victim.steps.zero_()
+    def fit_loss(self, source, target):
+        loss = super().fit_loss(source, target)
+        target.steps.zero_()
         return loss
 
 
@@ -115,37 +127,37 @@ class ForgetsItsMean(Good):
 
     mean = 0.0
 
-    def prepare(self, victim_steps):
-        self.mean = float(victim_steps().mean())
+    def prepare(self, target_steps):
+        self.mean = float(target_steps().mean())
 
-    def impute(self, visible, victim_lengths):
-        return super().impute(visible, victim_lengths) * (1 + self.mean)
+    def impute(self, source, target_lengths):
+        return super().impute(source, target_lengths) * (1 + self.mean)
 
 
-class RemembersTheVictim(Good):
+class RemembersTheTarget(Good):
     """What it was fitted to comes back when it should impute."""
 
     seen = None
 
-    def fit_loss(self, visible, victim):
-        self.seen = victim.steps
-        return super().fit_loss(visible, victim)
+    def fit_loss(self, source, target):
+        self.seen = target.steps
+        return super().fit_loss(source, target)
 
-    def impute(self, visible, victim_lengths):
-        return super().impute(visible, victim_lengths) if self.seen is None else self.seen
+    def impute(self, source, target_lengths):
+        return super().impute(source, target_lengths) if self.seen is None else self.seen
 
 
 class OnlyDouble(Good):
-    def impute(self, visible, victim_lengths):
-        return super().impute(visible, victim_lengths) * torch.ones(1, dtype=torch.float64)
+    def impute(self, source, target_lengths):
+        return super().impute(source, target_lengths) * torch.ones(1, dtype=torch.float64)
 
 
 class DividesByLength(Good):
     """Zero vectors, such as silence, have no direction."""
 
-    def impute(self, visible, victim_lengths):
-        given = visible.steps / visible.steps.norm(dim=-1, keepdim=True)
-        return super().impute(type(visible)(visible.head, given, visible.lengths), victim_lengths)
+    def impute(self, source, target_lengths):
+        given = source.steps / source.steps.norm(dim=-1, keepdim=True)
+        return super().impute(type(source)(source.head, given, source.lengths), target_lengths)
 
 
 class ShortTable(Good):
@@ -153,28 +165,28 @@ class ShortTable(Good):
         super().__init__()
         self.positions = nn.Parameter(torch.randn(12, DIM))
 
-    def impute(self, visible, victim_lengths):
-        imputed = super().impute(visible, victim_lengths)
+    def impute(self, source, target_lengths):
+        imputed = super().impute(source, target_lengths)
         return imputed * self.positions[: imputed.shape[1]]
 
 
 class Unreached(Good):
-    def impute(self, visible, victim_lengths):
-        return super().impute(visible, victim_lengths).detach()
+    def impute(self, source, target_lengths):
+        return super().impute(source, target_lengths).detach()
 
 
 class DirtyInTraining(Good):
-    def impute(self, visible, victim_lengths):
-        return super().impute(visible, victim_lengths) + float(self.training)
+    def impute(self, source, target_lengths):
+        return super().impute(source, target_lengths) + float(self.training)
 
 
 class NeedsTwo(Good):
-    def fit_loss(self, visible, victim):
-        return super().fit_loss(visible, victim) / (len(victim.lengths) - 1)
+    def fit_loss(self, source, target):
+        return super().fit_loss(source, target) / (len(target.lengths) - 1)
 
 
 class Reseeds(Good):
-    def prepare(self, victim_steps):
+    def prepare(self, target_steps):
         torch.manual_seed(0)
 
 
@@ -194,7 +206,7 @@ class Reseeds(Good):
         (Spoils, "impute changes its inputs"),
         (SpoilsWhileFitting, "fit_loss changes its inputs"),
         (ForgetsItsMean, "saving and loading"),
-        (RemembersTheVictim, "leaves something behind"),
+        (RemembersTheTarget, "leaves something behind"),
         (OnlyDouble, "expected torch.float32"),
         (DividesByLength, "finite numbers"),
         (Unreached, "reaches none of the task_parameters"),

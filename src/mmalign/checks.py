@@ -16,7 +16,7 @@ from mmalign.imputers.contract import Imputer
 from mmalign.model.hidden import Hidden, is_valid
 
 LENGTHS = (17, 1, 4)
-VICTIM_LENGTHS = (15, 2, 9)
+TARGET_LENGTHS = (15, 2, 9)
 DIM = 32
 TOLERANCE = 1e-9
 
@@ -33,35 +33,35 @@ def check_imputer(imputer: Imputer, *, dim: int = DIM, has_unequal_lengths: bool
     Args:
         imputer: A fresh imputer for hidden vectors of width `dim`; it is not changed.
         dim: Width of the hidden vectors.
-        has_unequal_lengths: Whether the victim may have other lengths than the visible modality.
+        has_unequal_lengths: Whether the target may have other lengths than the source modality.
 
     Raises:
         ImputerError: At the first broken promise, with what was expected.
     """
-    for victim_lengths in (LENGTHS, VICTIM_LENGTHS) if has_unequal_lengths else (LENGTHS,):
+    for target_lengths in (LENGTHS, TARGET_LENGTHS) if has_unequal_lengths else (LENGTHS,):
         for check in CHECKS:
-            visible, victim = _pair(victim_lengths, dim)
-            check(_prepared(imputer, victim), visible, victim)
-        visible, victim = _pair(victim_lengths, dim)
-        _check_saving(_fresh(imputer, victim), _prepared(imputer, victim), visible, victim)
-        visible, victim = map(_in_float32, (visible, victim))
-        _check_shape(_prepared(imputer, victim).train(), visible, victim)
+            source, target = _pair(target_lengths, dim)
+            check(_prepared(imputer, target), source, target)
+        source, target = _pair(target_lengths, dim)
+        _check_saving(_fresh(imputer, target), _prepared(imputer, target), source, target)
+        source, target = map(_in_float32, (source, target))
+        _check_shape(_prepared(imputer, target).train(), source, target)
 
 
-def _pair(victim_lengths: tuple[int, ...], dim: int) -> tuple[Hidden, Hidden]:
-    """Visible and victim sequences, the same at each call: no check sees what another changed."""
-    return _hidden(LENGTHS, dim, seed=1), _hidden(victim_lengths, dim, seed=2)
+def _pair(target_lengths: tuple[int, ...], dim: int) -> tuple[Hidden, Hidden]:
+    """Source and target sequences, the same at each call: no check sees what another changed."""
+    return _hidden(LENGTHS, dim, seed=1), _hidden(target_lengths, dim, seed=2)
 
 
-def _fresh(imputer: Imputer, victim: Hidden) -> Imputer:
-    """A copy as it comes, in the dtype of the victim's steps."""
-    return copy.deepcopy(imputer).to(victim.steps.dtype).eval()
+def _fresh(imputer: Imputer, target: Hidden) -> Imputer:
+    """A copy as it comes, in the dtype of the target's steps."""
+    return copy.deepcopy(imputer).to(target.steps.dtype).eval()
 
 
-def _prepared(imputer: Imputer, victim: Hidden) -> Imputer:
-    """A copy that has seen the victim's steps, as at the start of an epoch."""
-    subject = _fresh(imputer, victim)
-    subject.prepare(partial(_steps, victim))
+def _prepared(imputer: Imputer, target: Hidden) -> Imputer:
+    """A copy that has seen the target's steps, as at the start of an epoch."""
+    subject = _fresh(imputer, target)
+    subject.prepare(partial(_steps, target))
     return subject
 
 
@@ -89,70 +89,70 @@ def _demand(is_kept: bool, promise: str) -> None:
         raise ImputerError(f"the imputer breaks its contract: {promise}")
 
 
-def _check_shape(imputer: Imputer, visible: Hidden, victim: Hidden) -> None:
-    expected = (*victim.steps.shape[:2], visible.steps.shape[2])
-    for imputed in _impute(imputer, visible, victim.lengths):
+def _check_shape(imputer: Imputer, source: Hidden, target: Hidden) -> None:
+    expected = (*target.steps.shape[:2], source.steps.shape[2])
+    for imputed in _impute(imputer, source, target.lengths):
         _demand(tuple(imputed.shape) == expected, f"expected shape {expected}, got {imputed.shape}")
         _demand(
-            imputed.dtype == visible.steps.dtype,
-            f"expected {visible.steps.dtype} as the visible steps have, got {imputed.dtype}",
+            imputed.dtype == source.steps.dtype,
+            f"expected {source.steps.dtype} as the source steps have, got {imputed.dtype}",
         )
         _demand(bool(torch.isfinite(imputed).all()), "expected finite numbers only")
-        outside = ~is_valid(victim.lengths, imputed.shape[1])
+        outside = ~is_valid(target.lengths, imputed.shape[1])
         _demand(bool((imputed[outside] == 0).all()), "expected zeros after each clip's length")
 
 
-def _check_batch_mates(imputer: Imputer, visible: Hidden, victim: Hidden) -> None:
-    together = _impute(imputer, visible, victim.lengths)
-    for row in range(len(visible.lengths)):
-        alone = _impute(imputer, _row(visible, row), victim.lengths[row : row + 1])
-        length = int(victim.lengths[row])
+def _check_batch_mates(imputer: Imputer, source: Hidden, target: Hidden) -> None:
+    together = _impute(imputer, source, target.lengths)
+    for row in range(len(source.lengths)):
+        alone = _impute(imputer, _row(source, row), target.lengths[row : row + 1])
+        length = int(target.lengths[row])
         _demand(
             _are_close([i[row, :length] for i in together], [i[0, :length] for i in alone]),
             f"clip {row} is imputed differently alone than among others",
         )
 
 
-def _check_padding(imputer: Imputer, visible: Hidden, victim: Hidden) -> None:
-    longer = torch.nn.functional.pad(visible.steps, (0, 0, 0, 6))
-    padded = Hidden(visible.head, longer, visible.lengths)
+def _check_padding(imputer: Imputer, source: Hidden, target: Hidden) -> None:
+    longer = torch.nn.functional.pad(source.steps, (0, 0, 0, 6))
+    padded = Hidden(source.head, longer, source.lengths)
     _demand(
         _are_close(
-            _impute(imputer, padded, victim.lengths), _impute(imputer, visible, victim.lengths)
+            _impute(imputer, padded, target.lengths), _impute(imputer, source, target.lengths)
         ),
         "padding changes the imputed steps",
     )
 
 
-def _check_fitting(imputer: Imputer, visible: Hidden, victim: Hidden) -> None:
+def _check_fitting(imputer: Imputer, source: Hidden, target: Hidden) -> None:
     imputer.train()
-    kept = copy.deepcopy((visible, victim))
-    loss = imputer.fit_loss(visible.detach(), victim.detach())
-    _demand(_are_untouched(kept, (visible, victim)), "fit_loss changes its inputs")
+    kept = copy.deepcopy((source, target))
+    loss = imputer.fit_loss(source.detach(), target.detach())
+    _demand(_are_untouched(kept, (source, target)), "fit_loss changes its inputs")
     if loss is None:
         return
     _demand(loss.ndim == 0 and bool(torch.isfinite(loss)), "fit_loss must be one finite number")
     loss.backward()  # type: ignore[no-untyped-call]
     trained = [p for p in imputer.parameters() if p.grad is not None and bool(p.grad.any())]
     _demand(bool(trained), "fit_loss reaches none of the parameters")
-    for row in range(len(visible.lengths)):
-        alone = imputer.fit_loss(_row(visible, row), _row(victim, row))
+    for row in range(len(source.lengths)):
+        alone = imputer.fit_loss(_row(source, row), _row(target, row))
         is_finite = alone is not None and bool(torch.isfinite(alone))
         _demand(is_finite, f"fit_loss of clip {row} alone must be one finite number")
 
 
-def _check_leaks(imputer: Imputer, visible: Hidden, victim: Hidden) -> None:
-    before = _impute(imputer, visible, victim.lengths)
-    imputer.fit_loss(visible.detach(), victim.detach())
+def _check_leaks(imputer: Imputer, source: Hidden, target: Hidden) -> None:
+    before = _impute(imputer, source, target.lengths)
+    imputer.fit_loss(source.detach(), target.detach())
     _demand(
-        _are_equal(before, _impute(imputer, visible, victim.lengths)),
+        _are_equal(before, _impute(imputer, source, target.lengths)),
         "fit_loss leaves something behind that changes the imputation",
     )
 
 
-def _check_gradients(imputer: Imputer, visible: Hidden, victim: Hidden) -> None:
+def _check_gradients(imputer: Imputer, source: Hidden, target: Hidden) -> None:
     imputer.train()
-    imputed = imputer.impute(visible, victim.lengths)
+    imputed = imputer.impute(source, target.lengths)
     promised = {id(parameter) for parameter in imputer.task_parameters()}
     if imputed.requires_grad:
         imputed.square().sum().backward()  # type: ignore[no-untyped-call]
@@ -162,50 +162,50 @@ def _check_gradients(imputer: Imputer, visible: Hidden, victim: Hidden) -> None:
     _demand(not promised or bool(reached), "impute reaches none of the task_parameters")
 
 
-def _check_determinism(imputer: Imputer, visible: Hidden, victim: Hidden) -> None:
-    first, second = (_impute(imputer, visible, victim.lengths) for _ in range(2))
+def _check_determinism(imputer: Imputer, source: Hidden, target: Hidden) -> None:
+    first, second = (_impute(imputer, source, target.lengths) for _ in range(2))
     _demand(_are_equal(first, second), "the same seed gives another imputation")
     with torch.no_grad():
-        again = list(imputer.draws(visible, victim.lengths))
+        again = list(imputer.draws(source, target.lengths))
     _demand(_are_equal(first[1:], again), "draws depend on the state of torch's random numbers")
 
 
-def _check_preparation(imputer: Imputer, visible: Hidden, victim: Hidden) -> None:  # noqa: ARG001
+def _check_preparation(imputer: Imputer, source: Hidden, target: Hidden) -> None:  # noqa: ARG001
     states = []
     for seed in (1, 2):
         torch.manual_seed(seed)
         chance = torch.get_rng_state()
-        states.append(list(_prepared(imputer, victim).state_dict().values()))
+        states.append(list(_prepared(imputer, target).state_dict().values()))
         is_same = torch.equal(chance, torch.get_rng_state())
         _demand(is_same, "prepare changes the state of torch's random numbers")
     _demand(_are_equal(*states), "prepare depends on the state of torch's random numbers")
 
 
-def _check_saving(fresh: Imputer, imputer: Imputer, visible: Hidden, victim: Hidden) -> None:
+def _check_saving(fresh: Imputer, imputer: Imputer, source: Hidden, target: Hidden) -> None:
     """What a fresh imputer imputes with the state of another, as after loading a model."""
-    before = _impute(imputer, visible, victim.lengths)
+    before = _impute(imputer, source, target.lengths)
     with torch.no_grad():
         for tensor in (*fresh.parameters(), *fresh.buffers()):
             tensor.zero_()
     fresh.load_state_dict(imputer.state_dict())
     _demand(
-        _are_equal(before, _impute(fresh, visible, victim.lengths)),
+        _are_equal(before, _impute(fresh, source, target.lengths)),
         "saving and loading its state changes the imputation: keep statistics in buffers",
     )
 
 
-def _check_inputs_untouched(imputer: Imputer, visible: Hidden, victim: Hidden) -> None:
-    kept = copy.deepcopy(visible)
-    _impute(imputer, visible, victim.lengths)
-    _demand(_are_untouched((kept,), (visible,)), "impute changes its inputs")
+def _check_inputs_untouched(imputer: Imputer, source: Hidden, target: Hidden) -> None:
+    kept = copy.deepcopy(source)
+    _impute(imputer, source, target.lengths)
+    _demand(_are_untouched((kept,), (source,)), "impute changes its inputs")
 
 
-def _impute(imputer: Imputer, visible: Hidden, victim_lengths: Tensor) -> list[Tensor]:
+def _impute(imputer: Imputer, source: Hidden, target_lengths: Tensor) -> list[Tensor]:
     """The imputation and all draws."""
     torch.manual_seed(0)
     with torch.no_grad():
-        imputed = imputer.impute(visible, victim_lengths)
-        draws = list(imputer.draws(visible, victim_lengths))
+        imputed = imputer.impute(source, target_lengths)
+        draws = list(imputer.draws(source, target_lengths))
     _demand(bool(draws), "expected one of draws at least")
     return [imputed, *draws]
 

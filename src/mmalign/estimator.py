@@ -19,7 +19,6 @@ from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task
 from mmalign.errors import ConfigError, DataError, MMAlignError
 from mmalign.files import replaced_directory, standing_directory
-from mmalign.imputers.mmalign import AlignmentDynamicsLearner
 from mmalign.model.pair import Pair
 from mmalign.predictor.device import choose_device
 from mmalign.predictor.predictor import Predictor, check_finite
@@ -260,14 +259,9 @@ class MMAlign:
             DataError: If features do not fit the model, or its output is not finite.
             MMAlignError: If the method does not align.
         """
-        imputer = self.fitted.model.imputer
-        if not isinstance(imputer, AlignmentDynamicsLearner):
-            raise MMAlignError(f"method {self.config.method!r} does not align modalities")
-        return [self._plan(imputer, pair) for pair in self._pairs(clips)]
+        return [self._plan(pair) for pair in self._pairs(clips)]
 
-    def _plan(
-        self, imputer: AlignmentDynamicsLearner, pair: Pair
-    ) -> Float[np.ndarray, "time victim_time"]:
+    def _plan(self, pair: Pair) -> Float[np.ndarray, "time victim_time"]:
         model = self.fitted.model
         with torch.no_grad():
             visible = model.encode_visible(pair)
@@ -276,11 +270,14 @@ class MMAlign:
                 lengths = pair.victim_lengths
                 victim = model.encode_victim(pair)
                 check_finite(victim.steps, pair.ids)
-                mass = imputer.plan(visible, victim).mass
+                solved = model.imputer.plan(visible, victim)
+                mass = None if solved is None else solved.mass
             else:
                 lengths = model.victim_lengths(visible.lengths)
-                mass = imputer.predicted_plan(visible, lengths)
-        dense = align.to_dense(mass, visible_lengths=visible.lengths, victim_lengths=lengths)
+                mass = model.imputer.predicted_plan(visible, lengths)
+        if mass is None:
+            raise MMAlignError(f"method {self.config.method!r} does not align modalities")
+        dense = align.to_dense(mass, source_lengths=visible.lengths, target_lengths=lengths)
         plan: Float[np.ndarray, "time victim_time"] = dense[0].cpu().numpy()
         return plan
 

@@ -70,7 +70,7 @@ def test_dense_round_trip_and_rubbish_outside():
     n, m = torch.tensor([4, 2]), torch.tensor([6, 3])
     inside = is_inside(n, m, window=2, time=5)
     band = torch.rand(inside.shape).masked_fill(~inside, torch.nan)
-    dense = to_dense(band, visible_lengths=n, victim_lengths=m)
+    dense = to_dense(band, source_lengths=n, target_lengths=m)
     assert dense.shape == (2, 5, 6)
     assert dense.isfinite().all()
     assert torch.isclose(dense.sum(), band[inside].sum())

@@ -13,9 +13,9 @@ steps = torch.randn(2, 9, 4)
 plan = align.solve(steps, steps.flip(1), window=2)
 assert plan.converged.all()
 assert ("mmalign.align.kernels.solve" in sys.modules) == {compiled}
-visible = steps.requires_grad_()
-align.impute(plan.mass, visible).sum().backward()
-assert visible.grad.isfinite().all()
+source = steps.requires_grad_()
+align.impute(plan.mass, source).sum().backward()
+assert source.grad.isfinite().all()
 """
 
 

@@ -21,7 +21,7 @@ def test_cost_is_the_dense_cost_inside_the_band(seed):
         source_lengths=n,
         target_lengths=m,
     )
-    dense = to_dense(cost, visible_lengths=n, victim_lengths=m).numpy()
+    dense = to_dense(cost, source_lengths=n, target_lengths=m).numpy()
     for clip, (source, target) in enumerate(problems.clips()):
         expected = dense_cost(source, target, problems.window)
         found = dense[clip, : len(source), : len(target)]

@@ -5,8 +5,8 @@ import torch
 
 from mmalign.align import fit_loss, is_inside, to_dense
 
-VISIBLE_LENGTHS = torch.tensor([9, 1, 4, 6])
-VICTIM_LENGTHS = torch.tensor([9, 1, 7, 4])
+SOURCE_LENGTHS = torch.tensor([9, 1, 4, 6])
+TARGET_LENGTHS = torch.tensor([9, 1, 7, 4])
 
 
 def draw_plans(dtype=torch.float64):
@@ -14,25 +14,25 @@ def draw_plans(dtype=torch.float64):
     return torch.rand(2, 4, 9, 5, generator=generator, dtype=dtype)
 
 
-@pytest.mark.parametrize("victims", [VICTIM_LENGTHS, None])
+@pytest.mark.parametrize("targets", [TARGET_LENGTHS, None])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_is_the_mean_over_entries_inside(path, victims, dtype):
+def test_is_the_mean_over_entries_inside(path, targets, dtype):
     predicted, plan = draw_plans(dtype)
-    inside = is_inside(VISIBLE_LENGTHS, victims, window=2, time=9)
+    inside = is_inside(SOURCE_LENGTHS, targets, window=2, time=9)
     expected = (predicted - plan)[inside].square().mean()
-    found = fit_loss(predicted, plan, visible_lengths=VISIBLE_LENGTHS, victim_lengths=victims)
+    found = fit_loss(predicted, plan, source_lengths=SOURCE_LENGTHS, target_lengths=targets)
     assert torch.allclose(found, expected, rtol=1e-6)
-    lengths = {"visible_lengths": VISIBLE_LENGTHS, "victim_lengths": victims}
+    lengths = {"source_lengths": SOURCE_LENGTHS, "target_lengths": targets}
     gap = to_dense(predicted, **lengths) - to_dense(plan, **lengths)
     assert torch.allclose(found, gap.square().sum() / inside.sum(), rtol=1e-6)
 
 
-@pytest.mark.parametrize("victims", [VICTIM_LENGTHS, VISIBLE_LENGTHS])
-def test_gradcheck(path, victims):
+@pytest.mark.parametrize("targets", [TARGET_LENGTHS, SOURCE_LENGTHS])
+def test_gradcheck(path, targets):
     predicted, plan = draw_plans()
 
     def run(predicted, plan):
-        return fit_loss(predicted, plan, visible_lengths=VISIBLE_LENGTHS, victim_lengths=victims)
+        return fit_loss(predicted, plan, source_lengths=SOURCE_LENGTHS, target_lengths=targets)
 
     inputs = (predicted.requires_grad_(), plan.requires_grad_())
     assert torch.autograd.gradcheck(run, inputs)
@@ -40,10 +40,10 @@ def test_gradcheck(path, victims):
 
 def test_what_is_outside_is_never_read(path):
     predicted, plan = draw_plans()
-    inside = is_inside(VISIBLE_LENGTHS, window=2, time=9)
+    inside = is_inside(SOURCE_LENGTHS, window=2, time=9)
     dirty = predicted.masked_fill(~inside, torch.nan).requires_grad_()
     clean = predicted.clone().requires_grad_()
-    losses = [fit_loss(p, plan, visible_lengths=VISIBLE_LENGTHS) for p in (clean, dirty)]
+    losses = [fit_loss(p, plan, source_lengths=SOURCE_LENGTHS) for p in (clean, dirty)]
     for loss in losses:
         loss.backward()
     assert torch.equal(*losses)

@@ -32,11 +32,11 @@ def make_learner(window: int = 3) -> AlignmentDynamicsLearner:
 @given(LENGTHS, st.integers(1, 5))
 def test_predicted_rows_sum_to_one_inside_the_sequence(lengths, window):
     learner = make_learner(window)
-    visible = hidden(lengths)
-    plan = learner.predicted_plan(visible, visible.lengths)
-    inside = align.is_inside(visible.lengths, window=window)
+    source = hidden(lengths)
+    plan = learner.predicted_plan(source, source.lengths)
+    inside = align.is_inside(source.lengths, window=window)
     assert (plan[~inside] == 0).all()
-    rows = torch.arange(max(lengths)) < visible.lengths[:, None]
+    rows = torch.arange(max(lengths)) < source.lengths[:, None]
     torch.testing.assert_close(plan.sum(-1)[rows], torch.ones(int(rows.sum())).double())
 
 
@@ -51,40 +51,40 @@ def test_the_fitter_equals_a_packed_bidirectional_gru(lengths):
             getattr(oracle, name).copy_(parameter)
         for name, parameter in fitter.backward_gru.named_parameters():
             getattr(oracle, name + "_reverse").copy_(parameter)
-    visible = hidden(lengths)
+    source = hidden(lengths)
     packed = torch.nn.utils.rnn.pack_padded_sequence(
-        visible.steps, visible.lengths, batch_first=True, enforce_sorted=False
+        source.steps, source.lengths, batch_first=True, enforce_sorted=False
     )
     states, _ = torch.nn.utils.rnn.pad_packed_sequence(oracle(packed)[0], batch_first=True)
-    inside = align.is_inside(visible.lengths, window=2)
+    inside = align.is_inside(source.lengths, window=2)
     expected = align.band_softmax(fitter.project(states), inside)
-    torch.testing.assert_close(fitter(visible, visible.lengths), expected, atol=1e-12, rtol=0)
+    torch.testing.assert_close(fitter(source, source.lengths), expected, atol=1e-12, rtol=0)
 
 
 def test_turning_around_twice_changes_nothing():
-    visible = hidden([4, 1, 7])
-    once = turn_around(visible.steps, visible.lengths)
-    assert torch.equal(once[0, 0], visible.steps[0, 3])
-    assert torch.equal(turn_around(once, visible.lengths), visible.steps)
+    source = hidden([4, 1, 7])
+    once = turn_around(source.steps, source.lengths)
+    assert torch.equal(once[0, 0], source.steps[0, 3])
+    assert torch.equal(turn_around(once, source.lengths), source.steps)
 
 
-def test_imputation_passes_gradient_to_the_visible_side_only():
+def test_imputation_passes_gradient_to_the_source_side_only():
     learner = make_learner()
-    visible = hidden([5, 3])
-    visible.steps.requires_grad_()
-    learner.impute(visible, visible.lengths).sum().backward()
-    assert visible.steps.grad.abs().sum() > 0
+    source = hidden([5, 3])
+    source.steps.requires_grad_()
+    learner.impute(source, source.lengths).sum().backward()
+    assert source.steps.grad.abs().sum() > 0
     assert all(p.grad is None for p in learner.parameters())
 
 
 def test_fitting_brings_the_predicted_plan_to_the_solver_s():
     learner = make_learner()
-    visible, victim = hidden([8, 6], seed=1), hidden([8, 6], seed=2)
+    source, target = hidden([8, 6], seed=1), hidden([8, 6], seed=2)
     optimizer = torch.optim.Adam(learner.parameters(), lr=0.02)
-    first = learner.fit_loss(visible, victim).item()
+    first = learner.fit_loss(source, target).item()
     for _ in range(150):
         optimizer.zero_grad()
-        loss = learner.fit_loss(visible, victim)
+        loss = learner.fit_loss(source, target)
         loss.backward()
         optimizer.step()
     assert loss.item() < 0.02 * first
@@ -92,16 +92,16 @@ def test_fitting_brings_the_predicted_plan_to_the_solver_s():
 
 def test_unequal_lengths_use_the_slanted_band():
     learner = make_learner()
-    visible, victim = hidden([9, 4], seed=1), hidden([5, 7], seed=2)
-    assert torch.isfinite(learner.fit_loss(visible, victim))
-    imputed = learner.impute(visible, victim.lengths)
+    source, target = hidden([9, 4], seed=1), hidden([5, 7], seed=2)
+    assert torch.isfinite(learner.fit_loss(source, target))
+    imputed = learner.impute(source, target.lengths)
     assert imputed.shape == (2, 7, DIM)
     assert (imputed[0, 5:] == 0).all()
 
 
 def test_the_floors():
-    visible = hidden([5, 3])
-    assert (ZeroFill().impute(visible, visible.lengths) == 0).all()
-    spread = UniformWindow(1).impute(visible, visible.lengths)
-    expected = (visible.steps[1, 0] / 2 + visible.steps[1, 1] / 3) / (1 / 2 + 1 / 3)
+    source = hidden([5, 3])
+    assert (ZeroFill().impute(source, source.lengths) == 0).all()
+    spread = UniformWindow(1).impute(source, source.lengths)
+    expected = (source.steps[1, 0] / 2 + source.steps[1, 1] / 3) / (1 / 2 + 1 / 3)
     torch.testing.assert_close(spread[1, 0], expected)

@@ -54,14 +54,14 @@ def is_mixture(point: np.ndarray, centres: np.ndarray) -> bool:
 @given(LENGTHS, st.booleans(), st.data())
 def test_every_imputed_step_is_a_mixture_of_the_centres(lengths, is_training, data):
     imputer = make().train(is_training)
-    visible = hidden(lengths)
-    victim_lengths = torch.tensor([data.draw(st.integers(1, 12)) for _ in lengths])
+    source = hidden(lengths)
+    target_lengths = torch.tensor([data.draw(st.integers(1, 12)) for _ in lengths])
     centres = imputer.centres.numpy()
-    inside = is_valid(victim_lengths, int(victim_lengths.max()))
+    inside = is_valid(target_lengths, int(target_lengths.max()))
     with torch.no_grad():
         imputed = [
-            imputer.impute(visible, victim_lengths),
-            *imputer.draws(visible, victim_lengths),
+            imputer.impute(source, target_lengths),
+            *imputer.draws(source, target_lengths),
         ]
     for steps in imputed:
         assert all(is_mixture(step, centres) for step in steps[inside].numpy())
@@ -113,25 +113,25 @@ def test_steps_that_are_all_the_same_and_clusters_that_die_do_no_harm():
 
 
 def test_before_there_are_centres_zeros_stand_in():
-    visible = hidden([5, 3])
-    assert (SMIL(DIM).double().impute(visible, visible.lengths) == 0).all()
+    source = hidden([5, 3])
+    assert (SMIL(DIM).double().impute(source, source.lengths) == 0).all()
 
 
 def test_training_draws_afresh_and_evaluation_does_not():
-    imputer, visible = make(), hidden([5, 3])
-    first, second = (imputer.impute(visible, visible.lengths) for _ in range(2))
+    imputer, source = make(), hidden([5, 3])
+    first, second = (imputer.impute(source, source.lengths) for _ in range(2))
     assert not torch.equal(first, second)
     imputer.eval()
-    first, second = (imputer.impute(visible, visible.lengths) for _ in range(2))
+    first, second = (imputer.impute(source, source.lengths) for _ in range(2))
     assert torch.equal(first, second)
 
 
 def test_draws_scatter_around_the_mean_weights():
-    imputer, visible = make(passes=100).eval(), hidden([5, 3])
+    imputer, source = make(passes=100).eval(), hidden([5, 3])
     with torch.no_grad():
-        draws = torch.stack(list(imputer.draws(visible, visible.lengths)))
+        draws = torch.stack(list(imputer.draws(source, source.lengths)))
         assert draws.std(dim=0)[0].min() > 0
-        imputed = imputer.impute(visible, visible.lengths)
+        imputed = imputer.impute(source, source.lengths)
     torch.testing.assert_close(draws.mean(dim=0), imputed, atol=0.04, rtol=0)
 
 
@@ -139,27 +139,27 @@ def test_noise_is_shared_by_clips_and_comes_again_after_its_table():
     imputer = make(passes=1).eval()
     long = NOISE_ROWS + 4
     step = torch.randn(1, 1, DIM, dtype=torch.float64).expand(2, long, DIM)
-    visible = Hidden(step[:, 0], step, torch.tensor([long, long]))
-    (drawn,) = imputer.draws(visible, visible.lengths)
+    source = Hidden(step[:, 0], step, torch.tensor([long, long]))
+    (drawn,) = imputer.draws(source, source.lengths)
     torch.testing.assert_close(drawn[0], drawn[1])
     torch.testing.assert_close(drawn[0, :4], drawn[0, NOISE_ROWS:])
     assert not torch.equal(drawn[0, 0], drawn[0, 1])
 
 
-def test_the_weights_come_from_the_visible_step_at_the_same_moment():
+def test_the_weights_come_from_the_source_step_at_the_same_moment():
     imputer = make().eval()
-    visible = hidden([8])
+    source = hidden([8])
     with torch.no_grad():
-        before = imputer.impute(visible, torch.tensor([4]))
-        visible.steps[0, 2:4] += 5.0
-        changed = (imputer.impute(visible, torch.tensor([4])) != before).any(dim=-1)[0]
+        before = imputer.impute(source, torch.tensor([4]))
+        source.steps[0, 2:4] += 5.0
+        changed = (imputer.impute(source, torch.tensor([4])) != before).any(dim=-1)[0]
     assert changed.tolist() == [False, True, False, False]
 
 
 def test_regularised_features_start_near_the_clean_ones_and_are_drawn_afresh():
-    imputer, visible = make(), hidden([6, 4])
-    first, second = imputer.regularised(visible), imputer.regularised(visible)
-    ratio = (first.steps / visible.steps)[is_valid(visible.lengths, 6)]
+    imputer, source = make(), hidden([6, 4])
+    first, second = imputer.regularised(source), imputer.regularised(source)
+    ratio = (first.steps / source.steps)[is_valid(source.lengths, 6)]
     assert 0.9 < ratio.mean() < 1.1
     assert ratio.std() < 0.2
     assert not torch.equal(first.steps, second.steps)
@@ -167,29 +167,29 @@ def test_regularised_features_start_near_the_clean_ones_and_are_drawn_afresh():
 
 
 def test_fitting_brings_the_mixture_to_the_true_steps():
-    """The truth is one centre or another, and the visible step says which."""
+    """The truth is one centre or another, and the source step says which."""
     imputer = make()
-    victim, visible = hidden([12, 9, 7], seed=5), hidden([12, 9, 7], seed=5)
+    target, source = hidden([12, 9, 7], seed=5), hidden([12, 9, 7], seed=5)
     which = torch.arange(12) % CLUSTERS
     shown = torch.nn.functional.one_hot(which, DIM).double().expand(3, -1, -1)
-    visible = Hidden(visible.head, shown, visible.lengths)
-    inside = is_valid(victim.lengths, 12)[..., None]
-    victim = Hidden(victim.head, imputer.centres[which].expand(3, -1, -1) * inside, victim.lengths)
+    source = Hidden(source.head, shown, source.lengths)
+    inside = is_valid(target.lengths, 12)[..., None]
+    target = Hidden(target.head, imputer.centres[which].expand(3, -1, -1) * inside, target.lengths)
     optimizer = torch.optim.Adam(imputer.parameters(), lr=0.05)
-    first = imputer.fit_loss(visible, victim).item()
+    first = imputer.fit_loss(source, target).item()
     for _ in range(80):
         optimizer.zero_grad()
-        loss = imputer.fit_loss(visible, victim)
+        loss = imputer.fit_loss(source, target)
         loss.backward()
         optimizer.step()
     assert loss.item() < 0.05 * first
 
 
 def test_its_state_is_all_it_needs():
-    imputer, other, visible = make(seed=0).eval(), make(seed=1).eval(), hidden([5, 3])
-    wanted = list(imputer.draws(visible, visible.lengths))
+    imputer, other, source = make(seed=0).eval(), make(seed=1).eval(), hidden([5, 3])
+    wanted = list(imputer.draws(source, source.lengths))
     other.load_state_dict(copy.deepcopy(imputer.state_dict()))
-    assert all(map(torch.equal, wanted, other.draws(visible, visible.lengths)))
+    assert all(map(torch.equal, wanted, other.draws(source, source.lengths)))
 
 
 def test_the_start_of_the_factors_is_one():
@@ -215,12 +215,12 @@ def missing_pair() -> Pair:
 
 @torch.no_grad()
 def single_answers(model: Model, pair: Pair) -> torch.Tensor:
-    visible = model.encode_visible(pair)
-    lengths = model.victim_lengths(visible.lengths)
-    draws = list(model.imputer.draws(visible, lengths))
+    source = model.encode_visible(pair)
+    lengths = model.victim_lengths(source.lengths)
+    draws = list(model.imputer.draws(source, lengths))
     assert len(draws) == 10
     return torch.stack(
-        [model.backbone.predict(visible, model.backbone.imputed(d, lengths)) for d in draws]
+        [model.backbone.predict(source, model.backbone.imputed(d, lengths)) for d in draws]
     )
 
 
@@ -241,5 +241,5 @@ def test_averaged_passes_are_the_mean_of_the_single_ones():
 def test_one_draw_is_passed_on_to_the_bit():
     model, pair = small_model(small_dataset().task), missing_pair()
     model.imputer = Copy()
-    visible = model.encode_visible(pair)
-    assert torch.equal(model(pair), model.backbone.predict(visible, model.impute(visible)))
+    source = model.encode_visible(pair)
+    assert torch.equal(model(pair), model.backbone.predict(source, model.impute(source)))

@@ -1,11 +1,11 @@
 """Where a band plan keeps its entries: the slanted band of two sequences.
 
-A plan between a visible sequence of ``n`` steps and a victim sequence of ``m`` steps is stored
+A plan between a source sequence of ``n`` steps and a target sequence of ``m`` steps is stored
 as ``[batch, time, width]`` with ``width = 2 * window + 1``. Row ``i`` is centred on
 
     c_i = (i + 1/2) m / n - 1/2                                               (design E13)
 
-and owns the victim steps ``j`` with ``|j - c_i| <= window``. Entry ``k`` of row ``i`` is column
+and owns the target steps ``j`` with ``|j - c_i| <= window``. Entry ``k`` of row ``i`` is column
 
     j = ceil(c_i - window) + k
 
@@ -23,8 +23,8 @@ from mmalign.align.checks import check_lengths, check_window, window_of
 
 
 def is_inside(
-    visible_lengths: Int[Tensor, " batch"],
-    victim_lengths: Int[Tensor, " batch"] | None = None,
+    source_lengths: Int[Tensor, " batch"],
+    target_lengths: Int[Tensor, " batch"] | None = None,
     *,
     window: int,
     time: int | None = None,
@@ -32,20 +32,20 @@ def is_inside(
     """Whether an entry lies inside the window and both sequences.
 
     Args:
-        visible_lengths: steps of the visible sequence (rows of the plan).
-        victim_lengths: steps of the victim sequence (columns); None means equal lengths.
+        source_lengths: steps of the source sequence (rows of the plan).
+        target_lengths: steps of the target sequence (columns); None means equal lengths.
         window: radius of the band.
         time: rows of the answer, that is the padded length; None means the longest clip.
 
     >>> is_inside(torch.tensor([3]), window=1)[0].int().tolist()
     [[0, 1, 1], [1, 1, 1], [1, 1, 0]]
     """
-    return band_columns(visible_lengths, victim_lengths, window=window, time=time) >= 0
+    return band_columns(source_lengths, target_lengths, window=window, time=time) >= 0
 
 
 def band_columns(
-    visible_lengths: Int[Tensor, " batch"],
-    victim_lengths: Int[Tensor, " batch"] | None = None,
+    source_lengths: Int[Tensor, " batch"],
+    target_lengths: Int[Tensor, " batch"] | None = None,
     *,
     window: int,
     time: int | None = None,
@@ -56,8 +56,8 @@ def band_columns(
     [[0, 1, -1], [2, 3, -1]]
     """
     check_window(window)
-    n = visible_lengths.long()
-    m = n if victim_lengths is None else victim_lengths.long()
+    n = source_lengths.long()
+    m = n if target_lengths is None else target_lengths.long()
     rows = torch.arange(int(n.max()) if time is None else time, device=n.device)
     n, m = n[:, None], m[:, None]
     # Everything is in units of 1 / 2n, where centres and radii are integers.
@@ -73,16 +73,16 @@ def band_columns(
 def to_dense(
     mass: Float[Tensor, "batch time width"],
     *,
-    visible_lengths: Int[Tensor, " batch"] | None = None,
-    victim_lengths: Int[Tensor, " batch"] | None = None,
-) -> Float[Tensor, "batch time victim_time"]:
+    source_lengths: Int[Tensor, " batch"] | None = None,
+    target_lengths: Int[Tensor, " batch"] | None = None,
+) -> Float[Tensor, "batch time target_time"]:
     """The plan as time x time matrices, for people and tests; entries outside are 0.
 
     >>> to_dense(torch.tensor([[[9.0, 0.7, 0.3], [0.3, 0.7, 9.0]]]))[0].tolist()
     [[0.699999988079071, 0.30000001192092896], [0.30000001192092896, 0.699999988079071]]
     """
     batch, time, width = mass.shape
-    rows, columns = check_lengths(visible_lengths, victim_lengths, shape=(batch, time), like=mass)
+    rows, columns = check_lengths(source_lengths, target_lengths, shape=(batch, time), like=mass)
     place = band_columns(rows, columns, window=window_of(width), time=time)
     # Entries outside are parked in an extra last column, which is dropped.
     parked = int(columns.max())

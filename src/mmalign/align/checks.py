@@ -58,34 +58,34 @@ def window_of(width: int) -> int:
 
 
 def check_lengths(
-    visible_lengths: Int[Tensor, " batch"] | None,
-    victim_lengths: Int[Tensor, " batch"] | None,
+    source_lengths: Int[Tensor, " batch"] | None,
+    target_lengths: Int[Tensor, " batch"] | None,
     *,
     shape: tuple[int, int],
     like: Tensor,
-    victim_time: int | None = None,
+    target_time: int | None = None,
 ) -> tuple[Int[Tensor, " batch"], Int[Tensor, " batch"]]:
     """Lengths of rows and columns, filled in where they are not given.
 
     Args:
-        visible_lengths: steps of each row sequence; None means the whole padded time.
-        victim_lengths: steps of each column sequence; None means those of the rows.
+        source_lengths: steps of each row sequence; None means the whole padded time.
+        target_lengths: steps of each column sequence; None means those of the rows.
         shape: batch and padded time of the rows.
         like: a tensor on the device of the answer.
-        victim_time: padded time of the columns, an upper bound; None means no bound.
+        target_time: padded time of the columns, an upper bound; None means no bound.
 
     Raises:
         AlignmentError: there is a length below 1, above its padded time, or one too many.
     """
     batch, time = shape
-    if visible_lengths is None:
-        visible_lengths = torch.full((batch,), time, dtype=torch.int64, device=like.device)
-    if victim_lengths is None:
-        victim_lengths = visible_lengths
-    _check_side("visible", visible_lengths, batch, time)
-    if victim_lengths is not visible_lengths or victim_time is not None:
-        _check_side("victim", victim_lengths, batch, victim_time)
-    return visible_lengths, victim_lengths
+    if source_lengths is None:
+        source_lengths = torch.full((batch,), time, dtype=torch.int64, device=like.device)
+    if target_lengths is None:
+        target_lengths = source_lengths
+    _check_side("source", source_lengths, batch, time)
+    if target_lengths is not source_lengths or target_time is not None:
+        _check_side("target", target_lengths, batch, target_time)
+    return source_lengths, target_lengths
 
 
 def _check_side(side: str, lengths: Tensor, batch: int, at_most: int | None) -> None:
@@ -121,7 +121,7 @@ def check_reach(rows: Int[Tensor, " batch"], columns: Int[Tensor, " batch"], win
             )
 
 
-def smallest_window(visible_length: int, victim_length: int) -> int:
+def smallest_window(source_length: int, target_length: int) -> int:
     """The smallest window for which two lengths can be aligned at all.
 
     The monotone coupling gives row ``i`` the columns that its stretch ``[i m/n, (i+1) m/n]``
@@ -132,8 +132,8 @@ def smallest_window(visible_length: int, victim_length: int) -> int:
     >>> smallest_window(50, 50), smallest_window(10, 95)
     (1, 5)
     """
-    reach = visible_length + victim_length - 2 * math.gcd(visible_length, victim_length)
-    return max(1, -(-reach // (2 * visible_length)))
+    reach = source_length + target_length - 2 * math.gcd(source_length, target_length)
+    return max(1, -(-reach // (2 * source_length)))
 
 
 def smallest_tolerance(dtype: torch.dtype) -> float:

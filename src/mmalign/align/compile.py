@@ -41,10 +41,10 @@ def _use_all(dtype: torch.dtype) -> None:
     imputed = impute(
         plan,
         steps.clone().requires_grad_(),
-        visible_lengths=LENGTHS,
-        victim_lengths=SHORTER,
+        source_lengths=LENGTHS,
+        target_lengths=SHORTER,
     )
-    loss = fit_loss(plan, plan.detach(), visible_lengths=LENGTHS, victim_lengths=SHORTER)
+    loss = fit_loss(plan, plan.detach(), source_lengths=LENGTHS, target_lengths=SHORTER)
     (imputed.sum() + loss).backward()  # type: ignore[no-untyped-call]
 
 

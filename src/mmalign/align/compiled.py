@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from mmalign.align.newton_rule import effort, schedule
 from mmalign.align.plan import BandPlan
 from mmalign.errors import AlignmentError
 
@@ -57,7 +58,7 @@ def solve_compiled(
     )
     answer = (mass.numpy(), counts.numpy(), errors.numpy())
     if iterations is None:
-        settings = (window, epsilon, tolerance)
+        settings = (window, np.array(schedule(epsilon)), tolerance, effort())
         is_done = np.zeros(batch, np.bool_)
         order = solver.groupable(*problem[2:], window, epsilon)
         if order.size:

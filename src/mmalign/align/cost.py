@@ -28,7 +28,7 @@ def windowed_cosine_cost(
     """
     shape = (source.shape[0], source.shape[1])
     rows, columns = check_lengths(
-        source_lengths, target_lengths, shape=shape, like=source, victim_time=target.shape[1]
+        source_lengths, target_lengths, shape=shape, like=source, target_time=target.shape[1]
     )
     place = band_columns(rows, columns, window=window, time=source.shape[1])
     unit_source = unit_steps(source, rows)

@@ -18,8 +18,8 @@ def fit_loss(
     predicted: Float[Tensor, "batch time width"],
     plan: Float[Tensor, "batch time width"],
     *,
-    visible_lengths: Int[Tensor, " batch"] | None = None,
-    victim_lengths: Int[Tensor, " batch"] | None = None,
+    source_lengths: Int[Tensor, " batch"] | None = None,
+    target_lengths: Int[Tensor, " batch"] | None = None,
 ) -> Float[Tensor, ""]:
     """Mean squared error over the entries inside window and sequence, all clips pooled.
 
@@ -35,7 +35,7 @@ def fit_loss(
     """
     batch, time, width = predicted.shape
     rows, columns = check_lengths(
-        visible_lengths, victim_lengths, shape=(batch, time), like=predicted
+        source_lengths, target_lengths, shape=(batch, time), like=predicted
     )
     carry = kernels("carry") if can_compile(predicted, plan) else None
     if carry is not None:

@@ -1,4 +1,4 @@
-"""Carrying the visible sequence through a plan: the imputed victim sequence."""
+"""Imputation: the source sequence carried through a plan."""
 
 from types import ModuleType
 from typing import Any
@@ -16,15 +16,15 @@ from mmalign.align.compiled import can_compile, kernels
 
 def impute(
     mass: Float[Tensor, "batch time width"],
-    visible: Float[Tensor, "batch time dim"],
+    source: Float[Tensor, "batch time dim"],
     *,
-    visible_lengths: Int[Tensor, " batch"] | None = None,
-    victim_lengths: Int[Tensor, " batch"] | None = None,
-    victim_time: int | None = None,
-) -> Float[Tensor, "batch victim_time dim"]:
-    """The victim's hidden sequence: each step a convex combination of visible steps.
+    source_lengths: Int[Tensor, " batch"] | None = None,
+    target_lengths: Int[Tensor, " batch"] | None = None,
+    target_time: int | None = None,
+) -> Float[Tensor, "batch target_time dim"]:
+    """The target's sequence: each step a convex combination of source steps.
 
-        imputed_j = sum_i mass_ij visible_i / sum_i mass_ij
+        imputed_j = sum_i mass_ij source_i / sum_i mass_ij
 
     Paper: Eq. eq:imp; differs: divided by the column's mass (design E7), so that a predicted plan,
     whose columns need not sum to n/m, still gives a convex combination. A column without any mass
@@ -32,10 +32,10 @@ def impute(
 
     Args:
         mass: a plan, solved or predicted; what it holds outside the band is never read.
-        visible: hidden sequences of the visible modality; padding may hold anything.
-        visible_lengths: steps of each visible sequence; None means all.
-        victim_lengths: steps of each victim sequence; None means as many as visible.
-        victim_time: padded time of the answer; None means ``time`` without ``victim_lengths`` and
+        source: the sequences that are carried; padding may hold anything.
+        source_lengths: steps of each source sequence; None means all.
+        target_lengths: steps of each target sequence; None means as many as the source.
+        target_time: padded time of the answer; None means ``time`` without ``target_lengths`` and
             the longest of them otherwise.
 
     Raises:
@@ -47,19 +47,19 @@ def impute(
     """
     batch, time, width = mass.shape
     rows, columns = check_lengths(
-        visible_lengths, victim_lengths, shape=(batch, time), like=mass, victim_time=victim_time
+        source_lengths, target_lengths, shape=(batch, time), like=mass, target_time=target_time
     )
-    if victim_time is None:
-        victim_time = time if victim_lengths is None else int(columns.max())
+    if target_time is None:
+        target_time = time if target_lengths is None else int(columns.max())
     window = window_of(width)
-    carry = kernels("carry") if can_compile(mass, visible) else None
+    carry = kernels("carry") if can_compile(mass, source) else None
     if carry is not None:
         imputed: Tensor = _CompiledImpute.apply(  # type: ignore[no-untyped-call]
-            mass, visible, rows, columns, victim_time, carry
+            mass, source, rows, columns, target_time, carry
         )
         return imputed
     place = band_columns(rows, columns, window=window, time=time)
-    return _impute_by_diagonals(mass, visible, place, rows, victim_time)
+    return _impute_by_diagonals(mass, source, place, rows, target_time)
 
 
 class _CompiledImpute(Function):
@@ -69,16 +69,16 @@ class _CompiledImpute(Function):
     def forward(
         ctx: Any,
         mass: Tensor,
-        visible: Tensor,
+        source: Tensor,
         rows: Tensor,
         columns: Tensor,
-        victim_time: int,
+        target_time: int,
         carry: ModuleType,
     ) -> Tensor:
-        mass, visible = mass.contiguous(), visible.contiguous()
-        imputed = mass.new_empty(mass.shape[0], victim_time, visible.shape[2])
-        column_mass = mass.new_empty(mass.shape[0], victim_time)
-        inputs = (mass, visible, rows, columns, imputed, column_mass)
+        mass, source = mass.contiguous(), source.contiguous()
+        imputed = mass.new_empty(mass.shape[0], target_time, source.shape[2])
+        column_mass = mass.new_empty(mass.shape[0], target_time)
+        inputs = (mass, source, rows, columns, imputed, column_mass)
         carry.impute_forward(*(tensor.detach().numpy() for tensor in inputs))
         ctx.save_for_backward(*inputs)
         ctx.carry = carry
@@ -88,31 +88,31 @@ class _CompiledImpute(Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         inputs = ctx.saved_tensors
-        to_mass, to_visible = torch.empty_like(inputs[0]), torch.empty_like(inputs[1])
+        to_mass, to_source = torch.empty_like(inputs[0]), torch.empty_like(inputs[1])
         tensors = (gradient.clone(memory_format=torch.contiguous_format), *inputs)
-        outputs = (to_mass, to_visible)
+        outputs = (to_mass, to_source)
         ctx.carry.impute_backward(*(tensor.detach().numpy() for tensor in (*tensors, *outputs)))
-        return to_mass, to_visible, None, None, None, None
+        return to_mass, to_source, None, None, None, None
 
 
 def _impute_by_diagonals(
-    mass: Tensor, visible: Tensor, place: Tensor, rows: Tensor, victim_time: int
+    mass: Tensor, source: Tensor, place: Tensor, rows: Tensor, target_time: int
 ) -> Tensor:
     """Adds up one diagonal of the band after the other, on any device."""
-    batch, time, dim = visible.shape
+    batch, time, dim = source.shape
     is_padding = torch.arange(time, device=mass.device) >= rows[:, None]
-    visible = visible.masked_fill(is_padding[..., None], 0.0)
+    source = source.masked_fill(is_padding[..., None], 0.0)
     mass = mass.masked_fill(place < 0, 0.0)
     # Entries outside are parked in an extra last step of each clip, which is dropped.
-    stride = victim_time + 1
+    stride = target_time + 1
     first = torch.arange(batch, device=mass.device)[:, None, None] * stride
-    index = (torch.where(place < 0, victim_time, place) + first).view(-1, place.shape[2])
+    index = (torch.where(place < 0, target_time, place) + first).view(-1, place.shape[2])
     total = mass.new_zeros(batch * stride, dim)
     column_mass = mass.new_zeros(batch * stride)
     for k, entry in enumerate(mass.unbind(-1)):
-        total = total.index_add(0, index[:, k], (entry[..., None] * visible).view(-1, dim))
+        total = total.index_add(0, index[:, k], (entry[..., None] * source).view(-1, dim))
         column_mass = column_mass.index_add(0, index[:, k], entry.reshape(-1))
     is_empty = column_mass < torch.finfo(mass.dtype).tiny
     imputed = total / column_mass.masked_fill(is_empty, 1.0)[:, None]
     imputed = imputed.masked_fill(is_empty[:, None], 0.0)
-    return imputed.view(batch, stride, dim)[:, :victim_time]
+    return imputed.view(batch, stride, dim)[:, :target_time]

@@ -44,7 +44,7 @@ class BandPlan(NamedTuple):
         single = self.mass.ndim == 2
         dense = to_dense(
             self.mass[None] if single else self.mass,
-            visible_lengths=self.source_lengths.reshape(-1),
-            victim_lengths=self.target_lengths.reshape(-1),
+            source_lengths=self.source_lengths.reshape(-1),
+            target_lengths=self.target_lengths.reshape(-1),
         )
         return dense[0] if single else dense

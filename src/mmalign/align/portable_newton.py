@@ -1,19 +1,21 @@
 """Newton's method on the dual in torch operations; :mod:`mmalign.align.kernels.newton` explains."""
 
+from itertools import pairwise
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from mmalign.align.newton_rule import (
+    ANNEAL_UNTIL,
+    LONGEST,
+    effort,
+    is_long_enough,
+    is_lost_in_rounding,
+    schedule,
+)
 from mmalign.align.scored_band import ScoredBand
 
-ANNEAL_FROM = 0.1
-ANNEAL_UNTIL = 1e-2
-WARM_UP = 5
-STEPS = 100
-HALVINGS = 30
-LONGEST = 40.0
-SUFFICIENT = 0.2
-CLOSE = 1e-4
 RIDGE = 1e-13  # lifts the null space (a constant per connected block) above rounding
 
 Plan = Float[Tensor, "batch time width"]
@@ -23,36 +25,42 @@ def annealed_newton(
     band: ScoredBand, *, epsilon: float, tolerance: float
 ) -> tuple[Plan, Int[Tensor, " batch"]]:
     """Sinkhorn's warm-up, then Newton; small epsilons are reached by halving larger ones."""
-    current = max(epsilon, ANNEAL_FROM)
-    potentials = _warm_up(band.softened(epsilon / current))
-    counts = torch.full(band.is_row.shape[:1], WARM_UP, device=potentials.device)
-    while True:
-        goal = tolerance if current == epsilon else ANNEAL_UNTIL
+    sweeps, steps, halvings = effort()
+    epsilons = schedule(epsilon)
+    potentials = _warm_up(band.softened(epsilon / epsilons[0]), sweeps)
+    counts = torch.full(band.is_row.shape[:1], sweeps, device=potentials.device)
+    for before, current in pairwise((epsilons[0], *epsilons)):
+        potentials = potentials * (before / current)
         scores = band.softened(epsilon / current).scores + band.spread(potentials)
         plan = scores.softmax(-1).masked_fill_(~band.is_row[..., None], 0.0)
-        plan, potentials, taken = newton(band, plan, potentials, tolerance=goal)
+        goal = tolerance if current == epsilon else ANNEAL_UNTIL
+        plan, potentials, taken = newton(
+            band, plan, potentials, tolerance=goal, steps=steps, halvings=halvings
+        )
         counts = counts + taken
-        if current == epsilon:
-            return plan, counts
-        smaller = max(epsilon, current / 2)
-        potentials = potentials * (current / smaller)
-        current = smaller
+    return plan, counts
 
 
-def _warm_up(band: ScoredBand) -> Float[Tensor, "batch places"]:
+def _warm_up(band: ScoredBand, sweeps: int) -> Float[Tensor, "batch places"]:
     columns = band.column_target.new_zeros(band.is_column.shape)
-    for _ in range(WARM_UP):
+    for _ in range(sweeps):
         columns = band.column_potentials(band.row_potentials(columns))
     return columns
 
 
 def newton(
-    band: ScoredBand, plan: Plan, potentials: Float[Tensor, "batch places"], *, tolerance: float
+    band: ScoredBand,
+    plan: Plan,
+    potentials: Float[Tensor, "batch places"],
+    *,
+    tolerance: float,
+    steps: int,
+    halvings: int,
 ) -> tuple[Plan, Float[Tensor, "batch places"], Int[Tensor, " batch"]]:
     """Scales plans whose rows sum to 1 until their columns sum to n/m; each clip on its own."""
     taken = torch.zeros(plan.shape[0], dtype=torch.int64, device=plan.device)
     is_stuck = torch.zeros_like(taken, dtype=torch.bool)
-    for _ in range(STEPS):
+    for _ in range(steps):
         sums = band.column_sums(plan)
         is_active = (_column_error(band, sums) > tolerance) & ~is_stuck
         if not is_active.any():
@@ -60,7 +68,7 @@ def newton(
         missing = (band.column_target - sums).masked_fill(~band.is_column, 0.0)
         step = solve_blocks(_hessian(band, plan, sums), missing, half_width=plan.shape[2] - 1)
         step = step.masked_fill(~band.is_column, 0.0)
-        step, found = _search(band, plan, step, missing, is_active)
+        step, found = _search(band, plan, step, missing, is_active, halvings)
         is_stuck = is_stuck | (is_active & ~found)
         potentials = potentials + step
         plan = _scaled(band, plan, step, is_active & found)
@@ -80,25 +88,27 @@ def _column_error(band: ScoredBand, sums: Tensor) -> Tensor:
 
 
 def _search(
-    band: ScoredBand, plan: Plan, step: Tensor, missing: Tensor, is_active: Tensor
+    band: ScoredBand, plan: Plan, step: Tensor, missing: Tensor, is_active: Tensor, halvings: int
 ) -> tuple[Tensor, Tensor]:
     """Halves the step of each clip until the dual falls enough or, close by, the error halves."""
     slope = -(missing * step).sum(-1)
     share = (LONGEST / step.abs().amax(-1).clamp(min=LONGEST)).where(is_active, 0.0)
     error = (missing.abs() / band.column_target).amax(-1)
-    found = ~is_active
-    for _ in range(HALVINGS):
+    found, is_lost = ~is_active, torch.zeros_like(is_active)
+    for _ in range(halvings):
         trial = share[:, None] * step
         reached = (plan * band.spread(trial.exp())).sum(-1).masked_fill(~band.is_row, 1.0)
         change = reached.log().sum(-1) - (band.column_target * trial).sum(-1)
         everyone = torch.ones_like(is_active)
         sums = band.column_sums(_scaled(band, plan, trial, everyone))
-        is_halved = (error < CLOSE) & (_column_error(band, sums) <= 0.5 * error)
-        fits = (change <= SUFFICIENT * share * slope) | is_halved
+        least = _column_error(band, sums)
+        fits: Tensor = is_long_enough(change, share, slope, error, least) & ~found
+        is_lost = is_lost | (fits & is_lost_in_rounding(error, least))
         found = found | fits
         if found.all():
             break
         share = torch.where(found, share, 0.5 * share)
+    found = found & ~is_lost
     share = share.masked_fill(~found, 0.0)
     return share[:, None] * step, found & is_active
 

@@ -25,8 +25,8 @@ def band_softmax(
 
 
 def uniform_plan(
-    visible_lengths: Int[Tensor, " batch"],
-    victim_lengths: Int[Tensor, " batch"] | None = None,
+    source_lengths: Int[Tensor, " batch"],
+    target_lengths: Int[Tensor, " batch"] | None = None,
     *,
     window: int,
     time: int | None = None,
@@ -37,5 +37,5 @@ def uniform_plan(
     >>> uniform_plan(torch.tensor([2]), window=1)[0].tolist()
     [[0.0, 0.5, 0.5], [0.5, 0.5, 0.0]]
     """
-    inside = is_inside(visible_lengths, victim_lengths, window=window, time=time).to(dtype)
+    inside = is_inside(source_lengths, target_lengths, window=window, time=time).to(dtype)
     return inside / inside.sum(-1, keepdim=True).clamp(min=1.0)

@@ -87,7 +87,7 @@ def solve(
         None if target_lengths is source_lengths else _as_lengths(target_lengths, second),
         shape=(first.shape[0], first.shape[1]),
         like=first,
-        victim_time=second.shape[1],
+        target_time=second.shape[1],
     )
     check_reach(rows, columns, window)
     tolerance = max(tolerance, smallest_tolerance(first.dtype))

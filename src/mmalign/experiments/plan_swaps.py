@@ -1,7 +1,7 @@
 """Is the predicted plan used? Put another in its place at test time, and see what it costs."""
 
 from collections.abc import Callable
-from typing import cast
+from typing import TypeVar, cast
 
 import torch
 from jaxtyping import Float, Int
@@ -11,8 +11,9 @@ from mmalign import align
 from mmalign.data.batching import Batches
 from mmalign.data.split import Split
 from mmalign.data.task import Labels
+from mmalign.errors import MMAlignError
 from mmalign.evaluation.floors import score
-from mmalign.imputers import AlignmentDynamicsLearner
+from mmalign.imputers import Imputer
 from mmalign.model.hidden import Hidden
 from mmalign.model.pair import to_pair
 from mmalign.predictor.predictor import EVALUATION_BATCH, Predictor
@@ -22,25 +23,32 @@ TINY = 1e-30
 
 Plan = Float[Tensor, "batch time width"]
 Lengths = Int[Tensor, " batch"]
-Swap = Callable[[AlignmentDynamicsLearner, Hidden, Hidden, Lengths], tuple[Plan, Lengths]]
-"""From learner, visible, true victim and its guessed lengths to a plan and the lengths it has."""
+Found = TypeVar("Found")
+Swap = Callable[[Imputer, Hidden, Hidden, Lengths], tuple[Plan, Lengths]]
+"""From imputer, visible, true victim and its guessed lengths to a plan and the lengths it has."""
+
+
+def _demanded(plan: Found | None) -> Found:
+    if plan is None:
+        raise MMAlignError("this imputer has no plan to swap; train method 'mmalign'")
+    return plan
 
 
 def predicted(
-    learner: AlignmentDynamicsLearner, visible: Hidden, _victim: Hidden, guessed: Lengths
+    imputer: Imputer, visible: Hidden, _victim: Hidden, guessed: Lengths
 ) -> tuple[Plan, Lengths]:
     """The fitter's own plan: no swap at all."""
-    return learner.predicted_plan(visible, guessed), guessed
+    return _demanded(imputer.predicted_plan(visible, guessed)), guessed
 
 
 def uniform(
-    learner: AlignmentDynamicsLearner, visible: Hidden, _victim: Hidden, guessed: Lengths
+    imputer: Imputer, visible: Hidden, _victim: Hidden, guessed: Lengths
 ) -> tuple[Plan, Lengths]:
     """The same mass everywhere in the window."""
     plan = align.uniform_plan(
         visible.lengths,
         guessed,
-        window=learner.window,
+        window=_demanded(imputer.predicted_plan(visible, guessed)).shape[2] // 2,
         time=visible.steps.shape[1],
         dtype=visible.steps.dtype,
     )
@@ -48,26 +56,26 @@ def uniform(
 
 
 def permuted(
-    learner: AlignmentDynamicsLearner, visible: Hidden, _victim: Hidden, guessed: Lengths
+    imputer: Imputer, visible: Hidden, _victim: Hidden, guessed: Lengths
 ) -> tuple[Plan, Lengths]:
     """Each step gets the predicted lags of another step of its clip."""
-    plan = learner.predicted_plan(visible, guessed)
-    time = plan.shape[1]
+    plan = _demanded(imputer.predicted_plan(visible, guessed))
+    time, width = plan.shape[1:]
     rows = torch.arange(time).repeat(len(plan), 1)
     for row, length in enumerate(visible.lengths.tolist()):
         # The order depends on the number of steps alone: batch-mates change nothing.
         order = torch.randperm(length, generator=torch.Generator().manual_seed(length))
         rows[row, :length] = order
     moved = plan.gather(1, rows.to(plan.device)[..., None].expand_as(plan))
-    inside = align.is_inside(visible.lengths, guessed, window=learner.window, time=time)
+    inside = align.is_inside(visible.lengths, guessed, window=width // 2, time=time)
     return align.band_softmax(moved.clamp(min=TINY).log(), inside), guessed
 
 
 def oracle(
-    learner: AlignmentDynamicsLearner, visible: Hidden, victim: Hidden, _guessed: Lengths
+    imputer: Imputer, visible: Hidden, victim: Hidden, _guessed: Lengths
 ) -> tuple[Plan, Lengths]:
     """The solver's plan, which sees the victim that is missing in truth."""
-    return learner.plan(visible, victim).mass, victim.lengths
+    return _demanded(imputer.plan(visible, victim)).mass, victim.lengths
 
 
 SWAPS: dict[str, Swap] = {"uniform": uniform, "permuted": permuted, "oracle": oracle}
@@ -78,19 +86,21 @@ def swapped_scores(predictor: Predictor, clips: Split, swap: Swap) -> dict[str, 
     """Metrics in setting A with another plan in place of the predicted one.
 
     Args:
-        predictor: A trained model whose imputer is the alignment dynamics learner.
+        predictor: A trained model whose imputer has plans.
         clips: Labelled clips that all have their victim: the oracle looks at it, the others do not.
         swap: What is put in.
+
+    Raises:
+        MMAlignError: If the imputer has no plans.
     """
     model = predictor.model.eval()
-    learner = cast(AlignmentDynamicsLearner, model.imputer)
     outputs = []
     for batch in Batches(clips, predictor.features(), batch_size=EVALUATION_BATCH).in_order():
         pair = to_pair(batch, predictor.visible, predictor.victim)
         visible, victim = model.encode_visible(pair), model.encode_victim(pair)
-        plan, lengths = swap(learner, visible, victim, model.victim_lengths(visible.lengths))
+        plan, lengths = swap(model.imputer, visible, victim, model.victim_lengths(visible.lengths))
         steps = align.impute(
-            plan, visible.steps, visible_lengths=visible.lengths, victim_lengths=lengths
+            plan, visible.steps, source_lengths=visible.lengths, target_lengths=lengths
         )
         outputs.append(model.backbone.predict(visible, model.backbone.imputed(steps, lengths)))
     labels = cast(Labels, clips.labels)

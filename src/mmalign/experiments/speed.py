@@ -11,7 +11,6 @@ import torch
 from mmalign.data.batching import Batches
 from mmalign.data.dataset import Dataset
 from mmalign.data.missingness import Protocol
-from mmalign.imputers import AlignmentDynamicsLearner
 from mmalign.model.hidden import Hidden
 from mmalign.model.pair import to_pair
 from mmalign.predictor.model import Model
@@ -86,7 +85,7 @@ def _timed_parts(model: Model, visible: Hidden, victim: Hidden) -> dict[str, flo
         imputer.impute(visible, victim.lengths).sum().backward()  # type: ignore[no-untyped-call]
 
     parts = {"fit": _milliseconds(fit), "impute": _milliseconds(impute)}
-    if isinstance(imputer, AlignmentDynamicsLearner):
+    if imputer.plan(visible, victim) is not None:
         parts["solve"] = _milliseconds(lambda: imputer.plan(visible, victim))
     return parts
 

@@ -1,7 +1,7 @@
 """MFM: factorised representations (Tsai et al., ICLR 2019), on hidden sequences.
 
 Each modality has a factor of its own, and both share one; a sequence is rebuilt from the two. For
-a missing victim, surrogates of its factor and of the shared one are read off the visible sequence.
+a missing target, surrogates of its factor and of the shared one are read off the source sequence.
 Differs from the released code: two modalities; the shared factor serves reconstruction, the
 prediction is the backbone's; decoders see the factors at every step instead of their own output.
 """
@@ -52,7 +52,7 @@ class Rebuild(nn.Module):
 
 
 class MFM(Imputer):
-    """Factors, their reconstructions, and surrogates for a missing victim.
+    """Factors, their reconstructions, and surrogates for a missing target.
 
     Args:
         dim: Width of the hidden vectors.
@@ -62,6 +62,7 @@ class MFM(Imputer):
     def __init__(self, dim: int, *, discrepancy_weight: float = 1.0) -> None:
         super().__init__()
         self.discrepancy_weight = discrepancy_weight
+        # Saved models know these parts by the paper's words: source is visible, target victim.
         self.visible_latent = Summary(dim)
         self.victim_latent = Summary(dim)
         self.shared_latent = nn.Linear(2 * dim, dim)
@@ -70,16 +71,16 @@ class MFM(Imputer):
         self.rebuild_visible = Rebuild(dim)
         self.rebuild_victim = Rebuild(dim)
 
-    def fit_loss(self, visible: Hidden, victim: Hidden) -> Float[Tensor, ""]:
+    def fit_loss(self, source: Hidden, target: Hidden) -> Float[Tensor, ""]:
         """Reconstruction, discrepancy to a Gaussian, and the surrogates' errors."""
-        own = self.visible_latent(visible), self.victim_latent(victim)
+        own = self.visible_latent(source), self.victim_latent(target)
         shared = self.shared_latent(torch.cat(own, dim=-1))
-        stand_in = self.victim_surrogate(visible), self.shared_surrogate(visible)
-        times = visible.steps.shape[1], victim.steps.shape[1]
+        stand_in = self.victim_surrogate(source), self.shared_surrogate(source)
+        times = source.steps.shape[1], target.steps.shape[1]
         loss: Tensor = (
-            step_error(self.rebuild_visible(own[0], shared, times[0]), visible)
-            + step_error(self.rebuild_victim(own[1], shared, times[1]), victim)
-            + step_error(self.rebuild_victim(*stand_in, times[1]), victim)
+            step_error(self.rebuild_visible(own[0], shared, times[0]), source)
+            + step_error(self.rebuild_victim(own[1], shared, times[1]), target)
+            + step_error(self.rebuild_victim(*stand_in, times[1]), target)
             + (stand_in[0] - own[1].detach()).square().mean()
             + (stand_in[1] - shared.detach()).square().mean()
             + self.discrepancy_weight * sum(discrepancy(latent) for latent in (*own, shared))
@@ -87,14 +88,14 @@ class MFM(Imputer):
         return loss
 
     def impute(
-        self, visible: Hidden, victim_lengths: Int[Tensor, " batch"]
-    ) -> Float[Tensor, "batch victim_time dim"]:
-        """The victim rebuilt from its surrogates."""
-        time = int(victim_lengths.max())
+        self, source: Hidden, target_lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch target_time dim"]:
+        """The target rebuilt from its surrogates."""
+        time = int(target_lengths.max())
         steps = self.rebuild_victim(
-            self.victim_surrogate(visible), self.shared_surrogate(visible), time
+            self.victim_surrogate(source), self.shared_surrogate(source), time
         )
-        imputed: Tensor = steps * is_valid(victim_lengths, time)[..., None]
+        imputed: Tensor = steps * is_valid(target_lengths, time)[..., None]
         return imputed
 
     def task_parameters(self) -> list[nn.Parameter]:

@@ -11,7 +11,7 @@ from mmalign.model.hidden import Hidden, is_valid
 
 
 class Fitter(nn.Module):
-    """Imitates the plan from the visible side alone: bi-GRU, projection, softmax inside the band.
+    """Imitates the plan from the source side alone: bi-GRU, projection, softmax inside the band.
 
     Paper: T-hat = softmax(Linear(GRU(Z1))); differs: design E5 (entries outside the sequence are
     masked before the softmax).
@@ -25,17 +25,17 @@ class Fitter(nn.Module):
         self.project = nn.Linear(2 * dim, 2 * window + 1)
 
     def forward(
-        self, visible: Hidden, victim_lengths: Int[Tensor, " batch"]
+        self, source: Hidden, target_lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch time width"]:
         """The predicted plan; each row of a valid step sums to 1."""
         # Two GRUs over sequences turned around inside their own length: what a packed bi-GRU
         # computes, without packing; the padding comes last in both, and so changes nothing.
-        turned = turn_around(visible.steps, visible.lengths)
-        ahead = gru_states(self.forward_gru, visible.steps)
+        turned = turn_around(source.steps, source.lengths)
+        ahead = gru_states(self.forward_gru, source.steps)
         back = gru_states(self.backward_gru, turned)
-        states = torch.cat((ahead, turn_around(back, visible.lengths)), dim=-1)
+        states = torch.cat((ahead, turn_around(back, source.lengths)), dim=-1)
         inside = align.is_inside(
-            visible.lengths, victim_lengths, window=self.window, time=visible.steps.shape[1]
+            source.lengths, target_lengths, window=self.window, time=source.steps.shape[1]
         )
         return align.band_softmax(self.project(states), inside)
 
@@ -55,47 +55,47 @@ class AlignmentDynamicsLearner(Imputer):
         self.epsilon = epsilon
         self.fitter = Fitter(dim, window)
 
-    def plan(self, visible: Hidden, victim: Hidden) -> align.BandPlan:
+    def plan(self, source: Hidden, target: Hidden) -> align.BandPlan:
         """The solver's plan between true hidden sequences (A*)."""
         return align.solve(
-            visible.steps.detach(),
-            victim.steps.detach(),
+            source.steps.detach(),
+            target.steps.detach(),
             window=self.window,
             epsilon=self.epsilon,
-            source_lengths=visible.lengths,
-            target_lengths=victim.lengths,
+            source_lengths=source.lengths,
+            target_lengths=target.lengths,
         )
 
     def predicted_plan(
-        self, visible: Hidden, victim_lengths: Int[Tensor, " batch"]
+        self, source: Hidden, target_lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch time width"]:
         """What the fitter says the plan is (T-hat)."""
-        predicted: Tensor = self.fitter(visible, victim_lengths)
+        predicted: Tensor = self.fitter(source, target_lengths)
         return predicted
 
-    def fit_loss(self, visible: Hidden, victim: Hidden) -> Float[Tensor, ""]:
+    def fit_loss(self, source: Hidden, target: Hidden) -> Float[Tensor, ""]:
         """Mean squared error between predicted and solved plan (paper: Eq. fit_loss, design E6)."""
         return align.fit_loss(
-            self.fitter(visible, victim.lengths),
-            self.plan(visible, victim).mass,
-            visible_lengths=visible.lengths,
-            victim_lengths=victim.lengths,
+            self.fitter(source, target.lengths),
+            self.plan(source, target).mass,
+            source_lengths=source.lengths,
+            target_lengths=target.lengths,
         )
 
     def impute(
-        self, visible: Hidden, victim_lengths: Int[Tensor, " batch"]
-    ) -> Float[Tensor, "batch victim_time dim"]:
-        """Visible steps carried through the predicted plan (paper: Eq. imp).
+        self, source: Hidden, target_lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch target_time dim"]:
+        """Source steps carried through the predicted plan (paper: Eq. imp).
 
-        The plan is computed without gradient; the visible sequence carries it (design E11).
+        The plan is computed without gradient; the source sequence carries it (design E11).
         """
         with torch.no_grad():
-            plan = self.fitter(visible.detach(), victim_lengths)
+            plan = self.fitter(source.detach(), target_lengths)
         return align.impute(
             plan,
-            visible.steps,
-            visible_lengths=visible.lengths,
-            victim_lengths=victim_lengths,
+            source.steps,
+            source_lengths=source.lengths,
+            target_lengths=target_lengths,
         )
 
 

@@ -83,7 +83,7 @@ class Translator(nn.Module):
 
 
 class ModalTrans(Imputer):
-    """Translates both ways and there and back; imputes by translating the visible sequence.
+    """Translates both ways and there and back; imputes by translating the source sequence.
 
     Args:
         dim: Width of the hidden vectors.
@@ -97,22 +97,22 @@ class ModalTrans(Imputer):
         self.forth = Translator(dim, heads)
         self.back = Translator(dim, heads)
 
-    def fit_loss(self, visible: Hidden, victim: Hidden) -> Float[Tensor, ""]:
+    def fit_loss(self, source: Hidden, target: Hidden) -> Float[Tensor, ""]:
         """Translation errors in both directions, and of both cycles."""
-        there = self._translated(self.forth, visible, victim)
-        back = self._translated(self.back, victim, visible)
+        there = self._translated(self.forth, source, target)
+        back = self._translated(self.back, target, source)
         return (
-            step_error(there, victim)
-            + step_error(back, visible)
-            + self.cycle_error(visible, victim, there)
-            + step_error(self._translated(self.forth, _as_source(back, visible), victim), victim)
+            step_error(there, target)
+            + step_error(back, source)
+            + self.cycle_error(source, target, there)
+            + step_error(self._translated(self.forth, _as_source(back, source), target), target)
         )
 
     def cycle_error(
-        self, visible: Hidden, victim: Hidden, there: Float[Tensor, "batch time dim"]
+        self, source: Hidden, target: Hidden, there: Float[Tensor, "batch time dim"]
     ) -> Float[Tensor, ""]:
-        """How far the visible sequence is from itself after a translation there and back."""
-        return step_error(self._translated(self.back, _as_source(there, victim), visible), visible)
+        """How far the source sequence is from itself after a translation there and back."""
+        return step_error(self._translated(self.back, _as_source(there, target), source), source)
 
     def _translated(
         self, translator: Translator, source: Hidden, target: Hidden
@@ -122,16 +122,16 @@ class ModalTrans(Imputer):
         return translator.teacher_forced(source, target.steps)
 
     def impute(
-        self, visible: Hidden, victim_lengths: Int[Tensor, " batch"]
-    ) -> Float[Tensor, "batch victim_time dim"]:
-        """The translation; gradients of the task reach the translator and the visible sequence."""
-        time = int(victim_lengths.max())
+        self, source: Hidden, target_lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch target_time dim"]:
+        """The translation; gradients of the task reach the translator and the source sequence."""
+        time = int(target_lengths.max())
         decode = {
             "cached": self.forth.cached,
             "uncached": self.forth.uncached,
             "parallel": self.forth.parallel,
         }[self.decoding]
-        return decode(visible, time) * is_valid(victim_lengths, time)[..., None]
+        return decode(source, time) * is_valid(target_lengths, time)[..., None]
 
     def task_parameters(self) -> list[nn.Parameter]:
         """Those of the translator that imputes."""

@@ -1,8 +1,8 @@
 """SMIL: a mixture of centres with weights from a Gaussian (Ma et al., AAAI 2021), on sequences.
 
-The victim's hidden steps on complete training clips are clustered; a missing step is a convex
-combination of the centres, with weights drawn from a Gaussian that the visible step at the same
-moment sets. A second Gaussian regularises the visible features. Both are trained by the second
+The target's hidden steps on complete training clips are clustered; a missing step is a convex
+combination of the centres, with weights drawn from a Gaussian that the source step at the same
+moment sets. A second Gaussian regularises the source features. Both are trained by the second
 order meta-learning step in `mmalign.training.meta`.
 
 Differs from the released code: clusters and weights are of steps, not of clips, as MM-Align's
@@ -61,7 +61,7 @@ class Gaussian(nn.Module):
 
 
 class SMIL(Imputer):
-    """Imputes convex combinations of the centres of the victim's hidden steps.
+    """Imputes convex combinations of the centres of the target's hidden steps.
 
     Until `prepare` has seen steps, centres are zeros. In training, weights are drawn afresh; in
     evaluation `impute` takes their mean, and `draws` a table of noise that is part of the state.
@@ -82,54 +82,52 @@ class SMIL(Imputer):
         self.register_buffer("centres", torch.zeros(clusters, dim))
         self.register_buffer("noise", torch.randn(passes, NOISE_ROWS, clusters))
 
-    def prepare(self, victim_steps: Callable[[], Float[Tensor, "steps dim"]]) -> None:
+    def prepare(self, target_steps: Callable[[], Float[Tensor, "steps dim"]]) -> None:
         """Cluster the steps, from the centres of the epoch before: each keeps its meaning."""
-        steps = victim_steps().cpu().double().numpy()
+        steps = target_steps().cpu().double().numpy()
         before = self.centres.cpu().double().numpy()
         self.centres.copy_(torch.from_numpy(cluster(steps, before)))
 
-    def fit_loss(self, visible: Hidden, victim: Hidden) -> Float[Tensor, ""]:
+    def fit_loss(self, source: Hidden, target: Hidden) -> Float[Tensor, ""]:
         """Mean squared distance between imputed and true hidden steps."""
-        return step_error(self.impute(visible, victim.lengths), victim)
+        return step_error(self.impute(source, target.lengths), target)
 
     def impute(
-        self, visible: Hidden, victim_lengths: Int[Tensor, " batch"]
-    ) -> Float[Tensor, "batch victim_time dim"]:
-        """The mixture for every victim step; gradients reach imputer and visible sequence."""
-        shape = len(victim_lengths), int(victim_lengths.max()), len(self.centres)
+        self, source: Hidden, target_lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch target_time dim"]:
+        """The mixture for every target step; gradients reach imputer and source sequence."""
+        shape = len(target_lengths), int(target_lengths.max()), len(self.centres)
         make_noise = torch.randn if self.training else torch.zeros
-        noise = make_noise(shape, dtype=visible.steps.dtype, device=visible.steps.device)
-        return self._mixture(visible, victim_lengths, noise)
+        noise = make_noise(shape, dtype=source.steps.dtype, device=source.steps.device)
+        return self._mixture(source, target_lengths, noise)
 
     def draws(
-        self, visible: Hidden, victim_lengths: Int[Tensor, " batch"]
-    ) -> Iterator[Float[Tensor, "batch victim_time dim"]]:
+        self, source: Hidden, target_lengths: Int[Tensor, " batch"]
+    ) -> Iterator[Float[Tensor, "batch target_time dim"]]:
         """One mixture for every pass; step j has the same noise in each clip."""
-        time = int(victim_lengths.max())
-        rows = torch.arange(time, device=victim_lengths.device) % NOISE_ROWS
-        for table in self.noise.to(visible.steps.dtype):
-            noise = table[rows].expand(len(victim_lengths), -1, -1)
-            yield self._mixture(visible, victim_lengths, noise)
+        time = int(target_lengths.max())
+        rows = torch.arange(time, device=target_lengths.device) % NOISE_ROWS
+        for table in self.noise.to(source.steps.dtype):
+            noise = table[rows].expand(len(target_lengths), -1, -1)
+            yield self._mixture(source, target_lengths, noise)
 
     def _mixture(
         self,
-        visible: Hidden,
-        victim_lengths: Int[Tensor, " batch"],
-        noise: Float[Tensor, "batch victim_time clusters"],
-    ) -> Float[Tensor, "batch victim_time dim"]:
+        source: Hidden,
+        target_lengths: Int[Tensor, " batch"],
+        noise: Float[Tensor, "batch target_time clusters"],
+    ) -> Float[Tensor, "batch target_time dim"]:
         time = noise.shape[1]
-        moment = same_moment(victim_lengths, visible.lengths, time)
+        moment = same_moment(target_lengths, source.lengths, time)
         rows = torch.arange(len(moment), device=moment.device)[:, None]
-        shares = functional.softplus(self.weigh(visible.steps[rows, moment], noise))
+        shares = functional.softplus(self.weigh(source.steps[rows, moment], noise))
         shares = shares / shares.sum(dim=-1, keepdim=True)
         imputed = shares @ self.centres.to(shares.dtype)
-        return imputed * is_valid(victim_lengths, time)[..., None]
+        return imputed * is_valid(target_lengths, time)[..., None]
 
-    def regularised(self, visible: Hidden) -> Hidden:
-        """The visible sequence times softplus of a Gaussian that it sets itself, drawn afresh."""
-        return Hidden(
-            self._multiplied(visible.head), self._multiplied(visible.steps), visible.lengths
-        )
+    def regularised(self, source: Hidden) -> Hidden:
+        """The source sequence times softplus of a Gaussian that it sets itself, drawn afresh."""
+        return Hidden(self._multiplied(source.head), self._multiplied(source.steps), source.lengths)
 
     def _multiplied(self, features: Float[Tensor, "*batch dim"]) -> Float[Tensor, "*batch dim"]:
         factors = functional.softplus(self.multiply(features, torch.randn_like(features)))

@@ -37,13 +37,13 @@ def is_valid(lengths: Int[Tensor, " batch"], time: int) -> Bool[Tensor, "batch t
 
 
 def same_moment(
-    victim_lengths: Int[Tensor, " batch"], visible_lengths: Int[Tensor, " batch"], time: int
+    target_lengths: Int[Tensor, " batch"], source_lengths: Int[Tensor, " batch"], time: int
 ) -> Int[Tensor, "batch time"]:
-    """The visible step at the moment of each victim step."""
-    steps = torch.arange(time, device=victim_lengths.device)
-    rate = (visible_lengths.double() / victim_lengths.double())[:, None]
+    """The source step at the moment of each target step."""
+    steps = torch.arange(time, device=target_lengths.device)
+    rate = (source_lengths.double() / target_lengths.double())[:, None]
     moment = ((steps + 0.5) * rate - 0.5).round().long()
-    return moment.clamp(min=0).minimum(visible_lengths[:, None] - 1)
+    return moment.clamp(min=0).minimum(source_lengths[:, None] - 1)
 
 
 def step_error(steps: Float[Tensor, "batch time dim"], target: Hidden) -> Float[Tensor, ""]:

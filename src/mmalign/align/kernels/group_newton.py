@@ -25,7 +25,7 @@ from mmalign.align.kernels.group import (
     vectors,
 )
 from mmalign.align.kernels.jit import compiled
-from mmalign.align.kernels.newton import HALVINGS, LONGEST, NOISE, SUFFICIENT
+from mmalign.align.kernels.newton import NOISE, is_lost_in_rounding
 from mmalign.align.kernels.simd import (
     BLOCK,
     add_sliding_dot,
@@ -34,15 +34,19 @@ from mmalign.align.kernels.simd import (
     largest_size,
     scale_by,
 )
+from mmalign.align.newton_rule import LONGEST, SUFFICIENT
+
+STEPS = 30  # before a clip of a group is tried alone
 
 
 @compiled
 @no_type_check
-def group_newton(kernel, longest, window, absent, tolerance, limit, columns, taken, plan):
+def group_newton(kernel, longest, window, absent, tolerance, effort, columns, taken, plan):
     """Improves ``columns``, scalings of the kernel, until the plans' columns sum to 1.
 
     ``taken`` are the steps of each clip, ``plan`` the scaled kernel.
     """
+    _, limit, halvings = effort
     places, margin = absent.shape[0], 2 * window
     line = weight_line(window)
     weights, factors = vectors((longest + margin) * line), vectors((longest + margin) * line)
@@ -59,7 +63,7 @@ def group_newton(kernel, longest, window, absent, tolerance, limit, columns, tak
     evaluate(kernel, longest, window, absent, columns, rows, gaps, error)
     is_active, active = error > tolerance, np.empty(LANES)
     taken[:] = 0
-    for count in range(limit):
+    for count in range(min(limit, STEPS)):
         if not is_active.any():
             break
         active[:] = is_active
@@ -72,8 +76,8 @@ def group_newton(kernel, longest, window, absent, tolerance, limit, columns, tak
             group_forward(longest, window, factors, step)
         group_backward(longest, window, factors, inverse, step)
         is_lost = group_search(
-            kernel, longest, window, absent, step, is_active, error, columns, rows, gaps,
-            next_columns, next_rows, next_gaps, trial, share,
+            kernel, longest, window, absent, step, is_active, error, halvings,
+            columns, rows, gaps, next_columns, next_rows, next_gaps, trial, share,
         )  # fmt: skip
         columns, next_columns = next_columns, columns
         rows, next_rows = next_rows, rows
@@ -164,8 +168,8 @@ def group_backward(longest, window, factors, inverse, step):
 @compiled
 @no_type_check
 def group_search(
-    kernel, longest, window, absent, step, is_active, error, columns, rows, gaps,
-    next_columns, next_rows, next_gaps, trial, share,
+    kernel, longest, window, absent, step, is_active, error, halvings,
+    columns, rows, gaps, next_columns, next_rows, next_gaps, trial, share,
 ):  # fmt: skip
     """Halves every clip's step until it halves the error, or the dual falls enough.
 
@@ -174,7 +178,7 @@ def group_search(
     """
     is_open, is_lost = is_active.copy(), np.zeros(LANES, np.bool_)
     limit_steps(step, longest, window, is_active, share)
-    for _ in range(HALVINGS):
+    for _ in range(halvings):
         scale_columns(step, longest, window, share, columns, next_columns)
         evaluate(kernel, longest, window, absent, next_columns, next_rows, next_gaps, trial)
         for lane in range(LANES):
@@ -182,7 +186,7 @@ def group_search(
         if is_open.any():
             judge(step, longest, window, gaps, rows, next_rows, share, is_open)
         for lane in range(LANES):
-            is_rounding = is_open[lane] and trial[lane] >= error[lane] and error[lane] < 1e-9
+            is_rounding = is_open[lane] and is_lost_in_rounding(error[lane], trial[lane])
             is_lost[lane] = is_lost[lane] or is_rounding
             is_open[lane] = is_open[lane] and not is_rounding
             share[lane] *= 0.5 if is_open[lane] else 1.0

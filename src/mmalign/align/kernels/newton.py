@@ -14,29 +14,31 @@ from typing import no_type_check
 
 import numpy as np
 
+from mmalign.align import newton_rule
 from mmalign.align.kernels.band import column_sums, lanes_of, places_of, rescale, row_sums
 from mmalign.align.kernels.banded import eliminate_lines, line_of, substitute_back
 from mmalign.align.kernels.exponential import exponential
 from mmalign.align.kernels.jit import compiled
 from mmalign.align.kernels.simd import sliding_dot
+from mmalign.align.newton_rule import LONGEST
 
 NOISE = 1e-14  # share of a column's mass that rounding may move
-LONGEST = 40.0  # of a step in log mass, so that nothing overflows
-SUFFICIENT = 0.2  # share of the promised decrease that a step must keep; a Newton step keeps a half
-CLOSE = 1e-4  # a marginal error from which Newton converges quadratically
-HALVINGS = 40
 LINES = 32  # of the Hessian at a time
+
+is_long_enough = compiled(newton_rule.is_long_enough)
+is_lost_in_rounding = compiled(newton_rule.is_lost_in_rounding)
 
 
 @compiled
 @no_type_check
-def newton(plan, first, n, m, window, tolerance, limit, potentials, factors):
+def newton(plan, first, n, m, window, tolerance, effort, potentials, factors):
     """Scales ``plan`` (rows summing to 1) until its columns sum to n/m; returns the steps taken.
 
     The logarithm of every column's scaling is added to ``potentials``; ``factors`` is room for
-    ``[m, width]`` numbers.
+    ``[m, width]`` numbers; ``effort`` is that of :mod:`mmalign.align.newton_rule`.
     """
     width = plan.shape[0]
+    _, limit, halvings = effort
     places = places_of(n, m, window)
     rows, columns, sums = np.zeros(places), np.zeros(places), np.zeros(places)
     step, inverse = np.empty(m), np.empty(m)
@@ -49,10 +51,8 @@ def newton(plan, first, n, m, window, tolerance, limit, potentials, factors):
         for j in range(m):
             step[j] = n / m - sums[window + j]
         solve_hessian(plan, first, n, m, window, factors, inverse, step)
-        trial = search(plan, first, n, m, window, step, sums, error, rows, columns)
-        if trial >= error and error < 1e-9:
-            return taken  # rounding is all that is left
-        if trial == np.inf:
+        trial = search(plan, first, n, m, window, step, sums, error, halvings, rows, columns)
+        if trial == np.inf or is_lost_in_rounding(error, trial):
             return taken
         rescale(plan, first, n, m, rows, columns)
         for j in range(m):
@@ -65,7 +65,7 @@ def newton(plan, first, n, m, window, tolerance, limit, potentials, factors):
 
 @compiled
 @no_type_check
-def search(plan, first, n, m, window, step, sums, error, rows, columns):
+def search(plan, first, n, m, window, step, sums, error, halvings, rows, columns):
     """Halves ``step`` until the dual falls enough or, close to the answer, the error does.
 
     Leaves the scalings of the plan in ``rows`` and ``columns``; returns the error they lead to, or
@@ -79,7 +79,7 @@ def search(plan, first, n, m, window, step, sums, error, rows, columns):
         longest = max(longest, abs(step[j]))
     share = min(1.0, LONGEST / longest) if longest > 0 else 1.0
     step *= share
-    for _ in range(HALVINGS):
+    for _ in range(halvings):
         powers = columns[window : window + m]
         powers[:] = step
         exponential(powers)
@@ -94,8 +94,7 @@ def search(plan, first, n, m, window, step, sums, error, rows, columns):
         for j in range(window, window + m):
             reached[j] *= columns[j]
         trial = column_error(reached, window, n, m)
-        # Close to the answer the dual falls by less than its rounding; then the error decides.
-        if change <= SUFFICIENT * share * slope or (error < CLOSE and trial <= 0.5 * error):
+        if is_long_enough(change, share, slope, error, trial):
             return trial
         share *= 0.5
         step *= 0.5

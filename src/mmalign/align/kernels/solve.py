@@ -37,16 +37,12 @@ from mmalign.align.kernels.sinkhorn import (
     scaling_sinkhorn,
     softmax_rows,
 )
+from mmalign.align.newton_rule import ANNEAL_FROM, ANNEAL_UNTIL
 
-ANNEAL_FROM = 0.1  # where Newton converges in a few steps from anywhere; smaller epsilons halve it
-ANNEAL_UNTIL = 1e-2  # marginal error that is good enough to go on to the next epsilon
 # Rows whose cost is computed at a time, so that they stay in the cache, however long the clip.
 # Each chunk reads its window again: hardly felt beside Newton, which can take smaller buffers.
 SINKHORN_ROWS = 256
 NEWTON_ROWS = 32
-WARM_UP = 5  # Sinkhorn sweeps before Newton
-NEWTON_STEPS = 200  # per epsilon; more than 50 were never seen
-GROUP_STEPS = 30  # before a clip of a group is tried alone
 
 
 @compiled
@@ -129,18 +125,19 @@ def groupable(lengths, target_lengths, window, epsilon):
 def tolerance_groups(source, target, lengths, order, settings, mass, counts, errors, is_done):
     """Clips of equal lengths until their marginals are within ``tolerance``, eight at a time.
 
-    ``settings`` is (window, epsilon, tolerance); ``order`` lists the clips to take, the longest
+    ``settings`` is (window, epsilons, tolerance, effort), with epsilons and effort of
+    :mod:`mmalign.align.newton_rule`; ``order`` lists the clips to take, the longest
     first, so that those of a group have about one length. Sets ``is_done`` for those that
     converged; the others are left to :func:`tolerance_batch`.
     """
-    window, epsilon, tolerance = settings
+    window, epsilons, tolerance, effort = settings
     tolerance -= rounding_of(mass)
     members = np.full(LANES, -1)
     for start in range(0, order.size, LANES):
         for lane in range(LANES):
             members[lane] = order[start + lane] if start + lane < order.size else -1
         solve_group(
-            source, target, lengths, members, window, epsilon, tolerance,
+            source, target, lengths, members, window, epsilons[0], tolerance, effort,
             mass, counts, errors, is_done,
         )  # fmt: skip
 
@@ -152,11 +149,11 @@ def tolerance_batch(
 ):
     """Every clip that is not done until its marginals are within ``tolerance``, in float64.
 
-    ``settings`` is (window, epsilon, tolerance). ``room`` is ``[clips, time, width]`` to work in,
+    ``settings`` is as in :func:`tolerance_groups`. ``room`` is ``[clips, time, width]`` to work in,
     or one such place for all clips: it may be ``mass``, which is written last. Returns as
     :func:`sinkhorn_batch`.
     """
-    window, epsilon, tolerance = settings
+    window, epsilons, tolerance, effort = settings
     tolerance -= rounding_of(mass)
     for clip in range(mass.shape[0]):
         if is_done[clip]:
@@ -166,11 +163,13 @@ def tolerance_batch(
         first_places(n, m, window, first)
         scores = np.empty((2 * window + 1, stride_of(n, window)), np.float64)
         x, y = source[clip], target[clip]
-        side = band_scores(x, y, n, m, window, first, epsilon, NEWTON_ROWS, scores)
+        side = band_scores(x, y, n, m, window, first, epsilons[-1], NEWTON_ROWS, scores)
         if side > 0:
             return 2 * clip + side - 1
         factors = room[min(clip, room.shape[0] - 1)]
-        counts[clip] = annealed_newton(scores, first, n, m, window, epsilon, tolerance, factors)
+        counts[clip] = annealed_newton(
+            scores, first, n, m, window, epsilons, tolerance, effort, factors
+        )
         errors[clip] = store(scores, first, n, m, window, mass[clip])
     return -1
 
@@ -178,8 +177,9 @@ def tolerance_batch(
 @compiled
 @no_type_check
 def solve_group(
-    source, target, lengths, members, window, epsilon, tolerance, mass, counts, errors, is_done
-):
+    source, target, lengths, members, window, epsilon, tolerance, effort,
+    mass, counts, errors, is_done,
+):  # fmt: skip
     """Up to eight clips in lock-step, the longest first; -1 where there is no member.
 
     Those that are not finite or did not converge are not done, and will be tried alone.
@@ -192,58 +192,48 @@ def solve_group(
         return
     clear_around(plan, longest, group_line(window), 2 * window + 1, window, window)
     taken, error = np.zeros(LANES, np.int64), np.zeros(LANES)
-    group_warm_up(kernel, longest, window, absent, WARM_UP, columns)
-    group_newton(kernel, longest, window, absent, tolerance, GROUP_STEPS, columns, taken, plan)
+    group_warm_up(kernel, longest, window, absent, effort[0], columns)
+    group_newton(kernel, longest, window, absent, tolerance, effort, columns, taken, plan)
     group_error(plan, absent, longest, window, error)
     group_store(plan, lengths, members, window, mass)
     for lane in range(LANES):
         clip = members[lane]
         if clip >= 0:
-            counts[clip] = WARM_UP + taken[lane]
+            counts[clip] = effort[0] + taken[lane]
             errors[clip] = error[lane] + rounding_of(mass)
             is_done[clip] = error[lane] <= tolerance
 
 
 @compiled
 @no_type_check
-def annealed_newton(scores, first, n, m, window, epsilon, tolerance, factors):
-    """Warm-up by Sinkhorn, then Newton; small epsilons are reached by halving larger ones.
+def annealed_newton(scores, first, n, m, window, epsilons, tolerance, effort, factors):
+    """Warm-up by Sinkhorn, then Newton, through all epsilons; the scores are those of the last.
 
     Scores become the plan; returns the sweeps.
     """
     potentials = np.zeros(places_of(n, m, window))
-    steps = NEWTON_STEPS
-    if epsilon >= ANNEAL_FROM:
-        warm_up(scores, first, n, m, window, potentials)
-        return WARM_UP + newton(
-            scores, first, n, m, window, tolerance, steps, potentials, factors
-        )  # fmt: skip
-    current = ANNEAL_FROM
-    plan = scores * (epsilon / current)
-    warm_up(plan, first, n, m, window, potentials)
-    sweeps = WARM_UP + newton(
-        plan, first, n, m, window, ANNEAL_UNTIL, steps, potentials, factors
-    )  # fmt: skip
-    while current > epsilon:
-        smaller = max(epsilon, current / 2)
-        potentials *= current / smaller
-        current = smaller
-        goal = tolerance if current == epsilon else ANNEAL_UNTIL
-        # The second pass starts from potentials alone: what underflowed on the way comes back.
-        for _ in range(2 if current == epsilon else 1):
+    current, epsilon, sweeps = epsilons[0], epsilons[-1], effort[0]
+    plan = scores if current == epsilon else scores * (epsilon / current)
+    warm_up(plan, first, n, m, window, sweeps, potentials)
+    for level in range(epsilons.size):
+        if level > 0:
+            potentials *= current / epsilons[level]
+            current = epsilons[level]
             softmax_rows(scores, first, n, epsilon / current, potentials, plan)
-            sweeps += newton(plan, first, n, m, window, goal, steps, potentials, factors)
-    scores[:] = plan
+        goal = tolerance if current == epsilon else ANNEAL_UNTIL
+        sweeps += newton(plan, first, n, m, window, goal, effort, potentials, factors)
+    if epsilons.size > 1:
+        scores[:] = plan
     return sweeps
 
 
 @compiled
 @no_type_check
-def warm_up(scores, first, n, m, window, potentials):
+def warm_up(scores, first, n, m, window, sweeps, potentials):
     """Scores become a plan with exact rows and better columns; potentials say how."""
     kernel_of(scores)
     rows, columns = np.zeros(potentials.size), np.zeros(potentials.size)
-    scaling_sinkhorn(scores, first, n, m, window, WARM_UP, rows, columns)
+    scaling_sinkhorn(scores, first, n, m, window, sweeps, rows, columns)
     row_sums(scores, first, n, m, columns, rows)
     margin = scores.shape[0] - 1
     for i in range(margin, margin + n):
