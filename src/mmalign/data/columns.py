@@ -111,6 +111,23 @@ def lengths_of(column: StepsColumn) -> Counts:
     return np.array([0 if steps is None else len(steps) for steps in column], dtype=np.int64)
 
 
+def presence_in(column: StepsColumn) -> Bool[np.ndarray, " clips"]:
+    """Which sequences are there."""
+    if isinstance(column, StoredColumn):
+        return column.lengths > 0
+    return np.array([steps is not None for steps in column], dtype=bool)
+
+
+def first_misfit(column: StepsColumn, dim: int) -> int | None:
+    """The first row whose sequence is not `[time, dim]` with a step or more; None if all fit."""
+    if isinstance(column, StoredColumn) and column.dim == dim:
+        return None
+    for row, steps in enumerate(column):
+        if steps is not None and (steps.ndim != 2 or steps.shape[1] != dim or len(steps) == 0):
+            return row
+    return None
+
+
 def select_from(column: StepsColumn, rows: Sequence[int]) -> StepsColumn:
     """The sequences at these positions, in this order."""
     if isinstance(column, StoredColumn):

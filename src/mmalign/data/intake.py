@@ -42,7 +42,7 @@ def labelled(clips: Clips, modalities: Sequence[str], task: Task) -> Split:
         labels: Labels = np.asarray(written, np.float32)
     else:
         labels = encode_labels(_ids(rows), written, task)
-    return replace(_unlabelled(rows, modalities, task), labels=labels)
+    return _unlabelled(rows, modalities, task).with_known_features(labels=labels)
 
 
 def with_labels_that_fit(clips: Clips, modalities: Sequence[str], task: Task) -> Split:
@@ -159,7 +159,7 @@ def _ids(rows: Split | list[Clip]) -> list[str]:
 
 def _unlabelled(rows: Split | list[Clip], modalities: Sequence[str], task: Task) -> Split:
     if isinstance(rows, Split):
-        return replace(rows, labels=None, task=task)
+        return rows.with_known_features(labels=None, task=task)
     return Split.from_clips([replace(clip, label=None) for clip in rows], modalities, task)
 
 

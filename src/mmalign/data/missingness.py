@@ -106,15 +106,15 @@ class Masks:
                     fix="These masks were made for another dataset.",
                 )
             splits[name] = split.without(self.protocol.victim, gone)
-            for clip in splits[name]:
-                if clip.is_missing(self.protocol.visible):
-                    raise DataError(
-                        "the visible modality is missing",
-                        split=name,
-                        clip=clip.id,
-                        modality=self.protocol.visible,
-                        fix="Swap visible and victim, or leave the clip out.",
-                    )
+            is_visible = split.is_present(self.protocol.visible)
+            if not is_visible.all():
+                raise DataError(
+                    "the visible modality is missing",
+                    split=name,
+                    clip=split.ids[int(is_visible.argmin())],
+                    modality=self.protocol.visible,
+                    fix="Swap visible and victim, or leave the clip out.",
+                )
         return replace(pair, splits=splits)
 
     def save(self, file: Path) -> None:

@@ -1,13 +1,15 @@
 """A split: clips stored column by column, so that selecting and dropping cost nothing."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Int64
 
 from mmalign.data.clip import Clip, Steps, StepsColumn, Times
-from mmalign.data.columns import drop_from, lengths_of, select_from
+from mmalign.data.columns import drop_from, lengths_of, presence_in, select_from
 from mmalign.data.task import Label, Labels, Task
 from mmalign.errors import DataError
 
@@ -18,7 +20,8 @@ class Split:
 
     Column `sequences[modality][i]` is a view `[time, dim]` of clip i's features, or None where
     the modality is missing; views may point into a memory-mapped file. `task` is known where the
-    split was taken out of a dataset.
+    split was taken out of a dataset. `is_finite` says that the features were checked and hold no
+    NaN or infinity; a split with other sequences, `replace(split, sequences=…)`, is unchecked.
     """
 
     ids: tuple[str, ...]
@@ -27,6 +30,7 @@ class Split:
     words: Sequence[Sequence[str] | None] | None = None
     times: Sequence[Times | None] | None = None
     task: Task | None = None
+    is_finite: bool = field(default=False, init=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -50,7 +54,7 @@ class Split:
 
     def is_present(self, modality: str) -> Bool[np.ndarray, " clips"]:
         """Which clips have the modality."""
-        return np.array([steps is not None for steps in self.sequences[modality]], dtype=bool)
+        return presence_in(self.sequences[modality])
 
     def lengths(self, modality: str) -> Int64[np.ndarray, " clips"]:
         """Steps of each clip in the modality; 0 where it is missing."""
@@ -59,23 +63,33 @@ class Split:
     def select(self, indices: Iterable[int] | Int64[np.ndarray, " rows"]) -> "Split":
         """The clips at these positions, in this order."""
         rows = [int(index) for index in indices]
-        return Split(
+        return self.with_known_features(
             ids=tuple(self.ids[row] for row in rows),
             labels=None if self.labels is None else self.labels[rows],
             sequences={m: select_from(column, rows) for m, column in self.sequences.items()},
             words=None if self.words is None else [self.words[row] for row in rows],
             times=None if self.times is None else [self.times[row] for row in rows],
-            task=self.task,
         )
 
     def only(self, modalities: Sequence[str]) -> "Split":
         """The same clips with these modalities alone."""
-        return replace(self, sequences={name: self.sequences[name] for name in modalities})
+        return self.with_known_features(sequences={m: self.sequences[m] for m in modalities})
 
     def without(self, modality: str, ids: Collection[str]) -> "Split":
         """The same clips; those named lose the modality: its arrays are dropped, not zeroed."""
         kept = drop_from(self.sequences[modality], (clip_id in ids for clip_id in self.ids))
-        return replace(self, sequences={**self.sequences, modality: kept})
+        return self.with_known_features(sequences={**self.sequences, modality: kept})
+
+    def with_known_features(self, **changes: Any) -> "Split":
+        """Replace fields by others that bring no new features: if these were checked, they are."""
+        changed = replace(self, **changes)
+        return changed.checked_finite() if self.is_finite else changed
+
+    def checked_finite(self) -> "Split":
+        """The same split, marked as one whose features hold no NaN or infinity."""
+        checked = copy(self)
+        object.__setattr__(checked, "is_finite", True)
+        return checked
 
     @staticmethod
     def from_clips(clips: Sequence[Clip], modalities: Sequence[str], task: Task) -> "Split":

@@ -70,13 +70,14 @@ def random_split(*, valid: float = 0.1, test: float = 0.2, seed: int = 0) -> Cal
 
 
 def _collect(rows: Sequence[tuple[Split, int]], dataset: Dataset) -> Split:
-    return Split(
+    collected = Split(
         ids=tuple(split.ids[row] for split, row in rows),
         labels=_labels(rows, dataset),
         sequences={m: [split.sequences[m][row] for split, row in rows] for m in dataset.dims},
         words=_optional([(split.words, row) for split, row in rows]),
         times=_optional([(split.times, row) for split, row in rows]),
     )
+    return collected.checked_finite() if dataset.is_finite else collected
 
 
 def _labels(rows: Sequence[tuple[Split, int]], dataset: Dataset) -> Labels | None:

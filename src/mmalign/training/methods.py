@@ -45,7 +45,8 @@ def see_as_masked(split: Split, _visible: str, _victim: str) -> Split:
 
 def see_visible_twice(split: Split, visible: str, victim: str) -> Split:
     """The visible modality on both sides: the victim is never looked at."""
-    return replace(split, sequences={**split.sequences, victim: split.sequences[visible]})
+    twice = {**split.sequences, victim: split.sequences[visible]}
+    return split.with_known_features(sequences=twice)
 
 
 @dataclass(frozen=True)

@@ -63,15 +63,8 @@ def read_native(path: Path) -> Dataset:
     task = _common_task(everything)
     notes = [note for shard in everything for note in shard.description.get("notes", ())]
     try:
-        return validate(
-            Dataset(
-                task=task,
-                dims=dims,
-                splits={name: _to_split(files, task, dims) for name, files in parts.items()},
-                notes=tuple(dict.fromkeys(notes)),
-                is_finite=all(shard.is_mapped for shard in everything),
-            )
-        )
+        splits = {name: _to_split(files, task, dims) for name, files in parts.items()}
+        return validate(Dataset(task, dims, splits, tuple(dict.fromkeys(notes))))
     except DataError as error:
         raise error.located(file=path) from None
 
@@ -165,13 +158,15 @@ def _common_task(parts: Sequence[Shard]) -> Task:
 
 
 def _to_split(parts: Sequence[Shard], task: Task, dims: dict[str, int]) -> Split:
-    return Split(
+    split = Split(
         ids=tuple(clip_id for shard in parts for clip_id in shard.ids),
         labels=_to_labels(parts, task),
         sequences={name: _chained([shard.columns[name] for shard in parts]) for name in dims},
         words=_joined([(shard.words, len(shard.ids)) for shard in parts]),
         times=_joined([(shard.times, len(shard.ids)) for shard in parts]),
     )
+    # What our writer wrote was checked before it was written.
+    return split.checked_finite() if all(shard.is_mapped for shard in parts) else split
 
 
 def _chained(columns: Sequence[StepsColumn]) -> StepsColumn:
