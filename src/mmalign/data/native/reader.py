@@ -80,7 +80,7 @@ def _read_shard(file: Path) -> Shard:
             )
         table = handle.read(columns=small)
         ids = tuple(map(str, table.column("id").to_pylist()))
-        columns = mapped_columns(file, description, ids)
+        columns = mapped_columns(file, handle.schema_arrow.names, description, ids)
         return Shard(
             file=file,
             description=description,
