@@ -1,5 +1,7 @@
 """One exception family: every message says what is wrong, where, and what to do."""
 
+import difflib
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -62,6 +64,17 @@ class DataError(MMAlignError):
     def __str__(self) -> str:
         text = f"{self.place}: {self.problem}" if self.place else self.problem
         return f"{text}. {self.fix}" if self.fix else text
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """What may have been meant by a name that is not known.
+
+    >>> suggestion("windw", ["window", "epsilon"]), suggestion("x", ["window", "epsilon"])
+    ("did you mean 'window'?", 'there are window, epsilon')
+    """
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
 
 
 class CorruptArtifactError(MMAlignError):

@@ -7,8 +7,6 @@ from mmalign.data.split import Split
 from mmalign.data.task import Task
 from mmalign.errors import DataError
 
-SPLITS = ("train", "valid", "test")
-
 
 @dataclass(frozen=True)
 class Dataset:

@@ -8,11 +8,10 @@ import numpy as np
 
 from mmalign.data.clip import Clip
 from mmalign.data.dataset import Dataset
-from mmalign.data.split import Split, encode_labels
+from mmalign.data.labels import encode_labels, suggested_task
+from mmalign.data.split import Split
 from mmalign.data.task import Classification, Label, Labels, Regression, Task
 from mmalign.errors import DataError
-
-MAX_CLASSES = 10_000
 
 if TYPE_CHECKING:
     Clips = Split | Clip | Iterable[Clip]
@@ -91,42 +90,6 @@ def task_of(clips: Split | list[Clip]) -> Task:
     if isinstance(clips, Split) and clips.task is not None:
         return clips.task
     return suggested_task([label for label in _written(clips) if label is not None])
-
-
-def suggested_task(labels: Sequence[Label]) -> Task:
-    """Classes for names and integers, a number for the rest.
-
-    An integer is the index of a class, here as everywhere.
-
-    Raises:
-        DataError: If there are both names and numbers, or integers that cannot be indices.
-
-    >>> suggested_task(["run", "walk", "run"])
-    Classification(classes=('run', 'walk'))
-    >>> suggested_task([0.5, 2])
-    Regression(low=-inf, high=inf)
-    """
-    kinds = {type(label) for label in labels}
-    if kinds == {str}:
-        return Classification(tuple(sorted(set(map(str, labels)))))
-    if str in kinds:
-        raise DataError(
-            "some labels are names and some are numbers", fix="Give all clips the same kind."
-        )
-    if kinds == {bool}:
-        return Classification(("False", "True"))
-    if kinds <= {int, bool}:
-        return _counted(min(map(int, labels)), max(map(int, labels)))
-    return Regression()
-
-
-def _counted(least: int, most: int) -> Classification:
-    if least < 0 or most >= MAX_CLASSES:
-        raise DataError(
-            f"integer labels are indices of classes, from 0; got {least if least < 0 else most}",
-            fix="Give classes by name, e.g. 'no' and 'yes', and numbers to predict as floats.",
-        )
-    return Classification(tuple(map(str, range(max(2, most + 1)))))
 
 
 def _written(rows: Split | list[Clip]) -> list[Label | None]:

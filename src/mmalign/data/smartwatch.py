@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Float32
 
+from mmalign.data.arrays import read_npy_object
 from mmalign.data.clip import Clip
 from mmalign.data.dataset import Dataset
-from mmalign.data.pickles import read_npy_object
 from mmalign.data.split import Split
 from mmalign.data.task import Classification
 from mmalign.data.validation import validate

@@ -10,7 +10,8 @@ from jaxtyping import Bool, Int64
 
 from mmalign.data.clip import Clip, Steps, StepsColumn, Times
 from mmalign.data.columns import drop_from, lengths_of, presence_in, select_from
-from mmalign.data.task import Label, Labels, Task
+from mmalign.data.labels import encode_labels
+from mmalign.data.task import Labels, Task
 from mmalign.errors import DataError
 
 
@@ -129,20 +130,3 @@ def _labels_of(clips: Sequence[Clip], task: Task) -> Labels | None:
     if all(label is None for label in labels):
         return None
     return encode_labels([clip.id for clip in clips], labels, task)
-
-
-def encode_labels(ids: Sequence[str], labels: Sequence[Label | None], task: Task) -> Labels:
-    """Labels as the task stores them.
-
-    Raises:
-        DataError: If a clip has no label, or one that does not fit the task.
-    """
-    encoded = np.empty(len(labels), dtype=task.dtype)
-    for index, (clip_id, label) in enumerate(zip(ids, labels, strict=True)):
-        if label is None:
-            raise DataError("no label, though other clips have one", clip=clip_id)
-        try:
-            encoded[index] = task.encode(label)
-        except DataError as error:
-            raise error.located(clip=clip_id) from None
-    return encoded

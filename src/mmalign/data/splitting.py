@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from mmalign.data.dataset import SPLITS, Dataset
+from mmalign.data.dataset import Dataset
 from mmalign.data.split import Split
+from mmalign.data.split_names import SPLITS
 from mmalign.data.task import Labels
 from mmalign.data.validation import validate
 from mmalign.errors import ConfigError, DataError

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from mmalign.data.columns import first_misfit
-from mmalign.data.dataset import SPLITS, Dataset
+from mmalign.data.dataset import Dataset
 from mmalign.data.split import Split
+from mmalign.data.split_names import SPLITS
 from mmalign.data.task import Classification
 from mmalign.errors import DataError
 

@@ -67,8 +67,16 @@ def test_values_begin_where_pyarrow_reads_them_and_end_in_the_file(file):
 
 @pytest.mark.parametrize(
     "content",
-    [b"PAR1", b"\x15", b"\xff" * 40, b"\x15" + b"\x80" * 20, b"\x1c" * 40, b"\x00" * 20]
-    + [b"\x15\x00\x15\x7e\x15\x7e\x2c\x15\x02\x15\x00\x00\x00", b"\x18\x08" + b"x" * 20],
+    [
+        b"PAR1",
+        b"\x15",
+        b"\xff" * 40,
+        b"\x15" + b"\x80" * 20,
+        b"\x1c" * 40,
+        b"\x00" * 20,
+        b"\x15\x00\x15~\x15~,\x15\x02\x15\x00\x00\x00",
+        b"\x18\x08" + b"x" * 20,
+    ],
 )
 def test_what_is_no_page_is_refused(tmp_path, content):
     (tmp_path / "x").write_bytes(content)

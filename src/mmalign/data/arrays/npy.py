@@ -9,11 +9,12 @@ import numpy as np
 from jaxtyping import Shaped
 
 from mmalign.data.arrays.archive import Archive
-from mmalign.data.pickles import map_file
+from mmalign.data.pickles import PickleMachine, map_file
 from mmalign.errors import DataError
 
 MAGIC = b"\x93NUMPY"
 MAX_HEADER_BYTES = 10_000
+DAMAGED = "The file may be truncated; copy it again."
 DESCRIPTION = re.compile(r"'descr'\s*:\s*'([<>|=]?)([a-zA-Z?])(\d{0,6})'")
 ORDER = re.compile(r"'fortran_order'\s*:\s*(True|False)")
 SHAPE = re.compile(r"'shape'\s*:\s*\(((?:\d{1,18}L?(?:,\s*)?)*)\)")
@@ -60,23 +61,44 @@ def parse_npy(data: memoryview) -> Array:
     Raises:
         DataError: If they are no `.npy` file, do not fit their header, or hold Python objects.
     """
-    if bytes(data[:6]) != MAGIC or len(data) < 12:
-        raise DataError("not an .npy array")
-    size = 2 if data[6] == 1 else 4
-    start = 8 + size + int.from_bytes(data[8 : 8 + size], "little")
-    if data[6] not in (1, 2, 3) or start > min(len(data), MAX_HEADER_BYTES):
-        raise DataError("not a readable .npy header")
-    header = str(data[8 + size : start], "latin-1")
+    header, start = _header(data)
     dtype, order, shape = _described(header)
     expected = math.prod(shape) * dtype.itemsize
     if expected != len(data) - start:
         raise DataError(
             f"an array of shape {list(shape)} needs {expected} bytes, got {len(data) - start}",
-            fix="The file may be truncated; copy it again.",
+            fix=DAMAGED,
         )
     if dtype.itemsize == 0 or expected == 0:
         return np.zeros([min(n, 1 << 40) for n in shape], dtype) if expected == 0 else np.empty(0)
     return np.frombuffer(data[start:], dtype).reshape(shape, order="F" if order else "C")
+
+
+def read_npy_object(file: Path) -> Any:
+    """The one object inside an `.npy` file of dtype object and shape ().
+
+    Raises:
+        DataError: If it is no such file, or its pickle is refused.
+    """
+    data = map_file(file)
+    try:
+        array = PickleMachine(data, _header(data)[1]).run()
+        if not isinstance(array, np.ndarray) or array.dtype != object or array.size != 1:
+            raise DataError("expected one pickled object in the .npy file", fix=DAMAGED)
+        return array.reshape(())[()]
+    except DataError as error:
+        raise error.located(file=file) from None
+
+
+def _header(data: memoryview) -> tuple[str, int]:
+    """The text of the header, and where the array begins."""
+    if bytes(data[:6]) != MAGIC or len(data) < 12:
+        raise DataError("not an .npy array", fix="Save it with numpy.save.")
+    size = 2 if data[6] == 1 else 4
+    start = 8 + size + int.from_bytes(data[8 : 8 + size], "little")
+    if data[6] not in (1, 2, 3) or start > min(len(data), MAX_HEADER_BYTES):
+        raise DataError("not a readable .npy header", fix=DAMAGED)
+    return str(data[8 + size : start], "latin-1"), start
 
 
 def _described(header: str) -> tuple[np.dtype[Any], bool, tuple[int, ...]]:

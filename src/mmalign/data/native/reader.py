@@ -11,12 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mmalign.data.clip import StepsColumn, Times
-from mmalign.data.dataset import SPLITS, Dataset
+from mmalign.data.dataset import Dataset
+from mmalign.data.labels import encode_labels, suggested_task
 from mmalign.data.native.decoded import decoded_columns
 from mmalign.data.native.layout import FORMAT_VERSION, METADATA_KEY, RESERVED, shards
 from mmalign.data.native.mapped import mapped_columns
 from mmalign.data.split import Split
-from mmalign.data.task import Classification, Labels, Regression, Task, task_from_json
+from mmalign.data.split_names import SPLITS
+from mmalign.data.task import Labels, Task, task_from_json
 from mmalign.data.validation import validate
 from mmalign.errors import DataError
 
@@ -150,11 +152,7 @@ def _common_task(parts: Sequence[Shard]) -> Task:
         return task_from_json(json.loads(next(iter(declared))))
     columns = [shard.labels for shard in parts if shard.labels is not None]
     values = [value for column in columns for value in column.to_pylist() if value is not None]
-    if values and all(isinstance(value, str) for value in values):
-        return Classification(tuple(sorted(set(values))))
-    if values and all(isinstance(value, int) for value in values):
-        return Classification(tuple(map(str, range(max(2, max(values) + 1)))))
-    return Regression()
+    return suggested_task([int(v) if isinstance(v, bool) else v for v in values])
 
 
 def _to_split(parts: Sequence[Shard], task: Task, dims: dict[str, int]) -> Split:
@@ -182,7 +180,7 @@ def _to_labels(parts: Sequence[Shard], task: Task) -> Labels | None:
         if shard.labels is None or shard.labels.null_count:
             raise DataError("some clips have no label", file=shard.file, fix="Drop those clips.")
         if pa.types.is_string(shard.labels.type):
-            encoded.append([task.encode(label) for label in shard.labels.to_pylist()])
+            encoded.append(encode_labels(shard.ids, shard.labels.to_pylist(), task))
         else:
             encoded.append(shard.labels.to_numpy(zero_copy_only=False))
     return np.concatenate(encoded).astype(task.dtype)

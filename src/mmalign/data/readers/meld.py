@@ -11,7 +11,7 @@ import numpy as np
 
 from mmalign.data.arrays import Array
 from mmalign.data.dataset import Dataset
-from mmalign.data.readers.labels import encode_labels, infer_task
+from mmalign.data.labels import encode_labels, task_of_column
 from mmalign.data.readers.options import ReadOptions
 from mmalign.data.readers.rows import Part, Row, common_part_dim, find_texts
 from mmalign.data.readers.values import describe, is_text, to_array, to_numbers, to_text
@@ -48,11 +48,11 @@ def to_dataset(values: Mapping[str, tuple[Path, Any]], options: ReadOptions) -> 
     labels = {name: [row.label for row in part.rows] for name, part in parts.items()}
     every = [label for split in labels.values() for label in split]
     are_names = all(isinstance(label, str) for label in every)
-    task = infer_task(every if are_names else np.array(every))
+    task = task_of_column(every if are_names else np.array(every))
     splits = {}
     for name, part in parts.items():
         values_of = labels[name] if are_names else np.array(labels[name])
-        encoded = encode_labels(values_of, task, part.ids)
+        encoded = encode_labels(part.ids, values_of, task)
         splits[name] = part.split(encoded, texts.by_split.get(name), None).only(list(known))
     note = () if are_names else ("classes are numbered: the files do not store their names",)
     return Dataset(task, known, splits, (*note, *texts.notes))

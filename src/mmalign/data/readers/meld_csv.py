@@ -1,19 +1,18 @@
 """MELD's `{train,dev,test}_sent_emo.csv`: text and labels of every utterance."""
 
-import csv
-import io
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from mmalign.data.dataset import SPLITS, Dataset
-from mmalign.data.pickles import map_file
-from mmalign.data.readers.labels import choose_name, encode_labels, infer_task
+from mmalign.data.dataset import Dataset
+from mmalign.data.labels import encode_labels, task_of_column
+from mmalign.data.readers.labels import choose_name
 from mmalign.data.readers.options import ReadOptions
 from mmalign.data.readers.rows import Part, Row, find_texts
-from mmalign.data.readers.splits import split_of
+from mmalign.data.readers.tables import read_header, read_records
 from mmalign.data.readers.vectors import HOW_TO_GIVE
 from mmalign.data.split import Split
+from mmalign.data.split_names import SPLITS, split_of
 from mmalign.errors import DataError
 
 COLUMNS = ("Utterance", "Dialogue_ID", "Utterance_ID", "Emotion", "Sentiment")
@@ -25,9 +24,7 @@ WORD = re.compile(r"\w+(?=n't)|n't|'(?:s|re|ve|ll|d|m)\b|\w+|[^\w\s]", re.IGNORE
 
 def recognises(file: Path) -> bool:
     """Whether the header is MELD's."""
-    with file.open("rb") as stream:
-        header = stream.readline(4096).decode("utf-8", "replace")
-    return all(column in header for column in COLUMNS)
+    return set(COLUMNS) <= set(read_header(file))
 
 
 def read_files(files: Sequence[Path], options: ReadOptions) -> Dataset:
@@ -53,10 +50,10 @@ def read_files(files: Sequence[Path], options: ReadOptions) -> Dataset:
         raise DataError(
             f"MELD's CSV files ({clips}) hold words only, which need vectors", fix=HOW_TO_GIVE
         )
-    task = infer_task([row.label for part in parts.values() for row in part.rows])
+    task = task_of_column([row.label for part in parts.values() for row in part.rows])
     splits: dict[str, Split] = {}
     for name, part in parts.items():
-        labels = encode_labels([row.label for row in part.rows], task, part.ids)
+        labels = encode_labels(part.ids, [row.label for row in part.rows], task)
         splits[name] = part.split(labels, texts.by_split[name], None)
     others = ", ".join(name.lower() for name in LABELS if name != label)
     note = f"label: took {label.lower()}; choose {others} with --label"
@@ -68,20 +65,10 @@ def _order(file: Path) -> int:
 
 
 def _rows(file: Path, split: str, label: str) -> list[Row]:
-    raw = bytes(map_file(file))
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = raw.decode("cp1252", "replace")
     rows = []
-    try:
-        for number, record in enumerate(csv.DictReader(io.StringIO(text))):
-            if any(record.get(column) is None for column in COLUMNS):
-                raise DataError(f"line {number + 2} has too few columns", file=file)
-            # Dialogues are counted anew in every split.
-            clip_id = f"{split}_dia{record['Dialogue_ID']}_utt{record['Utterance_ID']}"
-            words = WORD.findall(record["Utterance"].translate(QUOTES))
-            rows.append(Row(clip_id, record[label], words or ["<unk>"], None, {}))
-    except csv.Error as error:
-        raise DataError(f"not a readable CSV file ({error})", file=file) from error
+    for record in read_records(file):
+        # Dialogues are counted anew in every split.
+        clip_id = f"{split}_dia{record['Dialogue_ID']}_utt{record['Utterance_ID']}"
+        words = WORD.findall(record["Utterance"].translate(QUOTES))
+        rows.append(Row(clip_id, record[label], words or ["<unk>"], None, {}))
     return rows

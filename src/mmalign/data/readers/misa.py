@@ -14,7 +14,8 @@ import numpy as np
 from mmalign.data.arrays import Array, read_npz
 from mmalign.data.clip import Times
 from mmalign.data.dataset import Dataset
-from mmalign.data.readers.labels import choose_column, encode_labels, infer_task
+from mmalign.data.labels import encode_labels, task_of_column
+from mmalign.data.readers.labels import choose_column
 from mmalign.data.readers.options import ReadOptions
 from mmalign.data.readers.rows import Part, Row, common_part_dim, find_texts
 from mmalign.data.readers.values import describe, is_text, to_array, to_numbers, to_text, to_texts
@@ -142,11 +143,11 @@ def _labels(
         for name, part in parts.items()
     }
     every = np.concatenate(list(values.values()))
-    task = infer_task(every) if every.dtype.kind in "iub" else chosen.task
+    task = task_of_column(every) if every.dtype.kind in "iub" else chosen.task
     labels = {}
     for name, part in parts.items():
         try:
-            labels[name] = encode_labels(values[name], task, part.ids)
+            labels[name] = encode_labels(part.ids, values[name], task)
         except DataError as error:
             raise error.located(file=part.file, split=name) from None
     return labels, task, chosen.notes

@@ -12,7 +12,8 @@ import numpy as np
 
 from mmalign.data.arrays import Array
 from mmalign.data.dataset import Dataset
-from mmalign.data.readers.labels import SENTIMENT, choose_name, encode_labels, infer_task
+from mmalign.data.labels import encode_labels, task_of_column
+from mmalign.data.readers.labels import SENTIMENT, choose_name
 from mmalign.data.readers.mult import strip_padding
 from mmalign.data.readers.options import ReadOptions
 from mmalign.data.readers.padded import (
@@ -132,10 +133,10 @@ def _task(splits: Mapping[str, Mapping[Any, Any]], key: str | None) -> Task:
         return SENTIMENT
     if key == LABELS[2]:
         every = [text for content in splits.values() for text in to_texts(content[key])]
-        return infer_task(every)
+        return task_of_column(every)
     numbers = np.concatenate([to_numbers(content[key]) for content in splits.values()])
     names = _class_names(splits, numbers.astype(np.int64))
-    return Classification(names) if names else infer_task(numbers.astype(np.int64))
+    return Classification(names) if names else task_of_column(numbers.astype(np.int64))
 
 
 def _class_names(splits: Mapping[str, Mapping[Any, Any]], numbers: Array) -> tuple[str, ...]:
@@ -161,10 +162,10 @@ def _labels(
     if key is None or content.get(key) is None:
         return None
     if key == LABELS[2]:
-        return encode_labels(to_texts(content[key]), task, ids)
+        return encode_labels(ids, to_texts(content[key]), task)
     numbers = to_numbers(content[key])
     if len(numbers) != len(ids):
         raise DataError(f"expected {len(ids)} labels, got {len(numbers)}")
     if isinstance(task, Classification):
         numbers = numbers.astype(np.int64)
-    return encode_labels(numbers, task, ids)
+    return encode_labels(ids, numbers, task)

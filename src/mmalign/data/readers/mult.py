@@ -11,12 +11,8 @@ import numpy as np
 
 from mmalign.data.arrays import Array
 from mmalign.data.dataset import Dataset
-from mmalign.data.readers.labels import (
-    ChosenColumn,
-    choose_column,
-    encode_labels,
-    infer_task,
-)
+from mmalign.data.labels import encode_labels, task_of_column
+from mmalign.data.readers.labels import ChosenColumn, choose_column
 from mmalign.data.readers.options import ReadOptions
 from mmalign.data.readers.padded import (
     MODALITIES,
@@ -69,7 +65,7 @@ def to_dataset(splits: Mapping[str, Mapping[Any, Any]], options: ReadOptions) ->
         ids = clip_ids(content.get("id"), len(values[name]), name)
         padded = Padded(ids, arrays[name], bounds[name])
         try:
-            parts[name] = padded.split(encode_labels(values[name], task, ids))
+            parts[name] = padded.split(encode_labels(ids, values[name], task))
         except DataError as error:
             raise error.located(split=name) from None
         collected += padded.notes(name)
@@ -120,7 +116,7 @@ def _choose(
     chosen: ChosenColumn = choose_column(shape[0], wanted)
     values = {name: table[:, chosen.index] for name, table in tables.items()}
     every = np.concatenate(list(values.values()))
-    task = infer_task(every) if every.dtype.kind in "iub" else chosen.task
+    task = task_of_column(every) if every.dtype.kind in "iub" else chosen.task
     return values, task, chosen.notes
 
 

@@ -5,8 +5,6 @@
 or, where there is one modality only, `ID.npy`. A modality without a file is missing.
 """
 
-import csv
-import io
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -15,13 +13,15 @@ import numpy as np
 from mmalign.data.arrays import read_npy
 from mmalign.data.clip import Steps
 from mmalign.data.dataset import Dataset
-from mmalign.data.pickles import map_file
+from mmalign.data.labels import Column as LabelColumn
+from mmalign.data.labels import encode_labels, task_of_column
 from mmalign.data.readers.columns import Column, to_float32
-from mmalign.data.readers.labels import Numbers, choose_name, encode_labels, infer_task
+from mmalign.data.readers.labels import choose_name
 from mmalign.data.readers.options import ReadOptions
-from mmalign.data.readers.splits import ALL_TRAIN, SPLIT_NAMES
+from mmalign.data.readers.tables import read_header, read_records
 from mmalign.data.readers.values import to_array
 from mmalign.data.split import Split
+from mmalign.data.split_names import ALL_TRAIN, rows_by_split
 from mmalign.data.task import Regression
 from mmalign.errors import DataError
 from mmalign.progress import track
@@ -49,16 +49,20 @@ def read_folder(path: Path, options: ReadOptions) -> Dataset:
     records = _records(file)
     key = _label_key([name for name in records[0] if name not in ("id", "split")], options.label)
     values = None if key is None else _values([record[key] for record in records])
-    task = Regression() if values is None else infer_task(values)
+    task = Regression() if values is None else task_of_column(values)
     ids = [record["id"] for record in records]
     arrays = _find_arrays(path, frozenset(ids))
     dims = {modality: _common_dim(modality, files, ids) for modality, files in arrays.items()}
     splits = {}
-    for name, rows in _rows_by_split(records, file).items():
+    try:
+        by_split = rows_by_split([record.get("split", "train") for record in records], ids)
+    except DataError as error:
+        raise error.located(file=file) from None
+    for name, rows in by_split.items():
         members = [ids[row] for row in rows]
         splits[name] = Split(
             ids=tuple(members),
-            labels=None if values is None else encode_labels(_picked(values, rows), task, members),
+            labels=None if values is None else encode_labels(members, _picked(values, rows), task),
             sequences={modality: _column(modality, arrays[modality], members) for modality in dims},
         )
     return Dataset(task, dims, splits, () if "split" in records[0] else (ALL_TRAIN,))
@@ -67,9 +71,7 @@ def read_folder(path: Path, options: ReadOptions) -> Dataset:
 def _labels_file(path: Path) -> Path | None:
     """`labels.csv`, or any other CSV whose header has a column of ids."""
     for file in sorted(path.glob("*.csv"), key=lambda f: (f.name != "labels.csv", f.name)):
-        with file.open("rb") as stream:
-            header = stream.readline(4096).decode("utf-8-sig", "replace")
-        if any(name.strip().strip('"').lower() in IDS for name in header.split(",")):
+        if any(name.lower() in IDS for name in read_header(file)):
             return file
     return None
 
@@ -110,14 +112,8 @@ def _place(stem: str, folder: str | None, ids: frozenset[str]) -> tuple[str, str
 
 
 def _records(file: Path) -> Records:
-    try:
-        text = bytes(map_file(file)).decode("utf-8-sig")
-        records = list(csv.DictReader(io.StringIO(text), skipinitialspace=True))
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise DataError(f"not a readable CSV file ({error})", file=file) from error
+    records = read_records(file)
     for number, record in enumerate(records):
-        if None in record or None in record.values():
-            raise DataError(f"line {number + 2} has another number of columns", file=file)
         key = next(name for name in record if name.lower() in IDS)
         record["id"] = record.pop(key).removesuffix(".npy")
         if "/" in record["id"] or record["id"] in ("", ".", ".."):
@@ -138,7 +134,7 @@ def _label_key(names: list[str], wanted: str | None) -> str | None:
     )
 
 
-def _values(texts: list[str]) -> list[str] | Numbers:
+def _values(texts: list[str]) -> LabelColumn:
     """Integers, numbers, or names, whichever all labels are."""
     for kind in (np.int64, np.float64):
         try:
@@ -148,7 +144,7 @@ def _values(texts: list[str]) -> list[str] | Numbers:
     return texts
 
 
-def _picked(values: list[str] | Numbers, rows: list[int]) -> list[str] | Numbers:
+def _picked(values: LabelColumn, rows: list[int]) -> LabelColumn:
     return values[rows] if isinstance(values, np.ndarray) else [values[row] for row in rows]
 
 
@@ -178,17 +174,3 @@ def _common_dim(modality: str, files: Mapping[str, Path], ids: list[str]) -> int
             problem = f"dim is {dim}, in {files[members[0]].name} {dims[0]}"
             raise DataError(problem, file=files[clip_id], clip=clip_id, modality=modality)
     return int(dims[0])
-
-
-def _rows_by_split(records: Records, file: Path) -> dict[str, list[int]]:
-    rows: dict[str, list[int]] = {"train": [], "valid": [], "test": []}
-    for number, record in enumerate(records):
-        name = SPLIT_NAMES.get(record.get("split", "train").strip().lower())
-        if name is None:
-            raise DataError(
-                f"line {number + 2}: unknown split {record['split'][:40]!r}",
-                file=file,
-                fix="Expected train, valid or test.",
-            )
-        rows[name].append(number)
-    return {name: members for name, members in rows.items() if members}

@@ -10,14 +10,16 @@ from pathlib import Path
 
 import numpy as np
 
+from mmalign.data.arrays import Array
 from mmalign.data.dataset import Dataset
-from mmalign.data.readers.labels import choose_name, encode_labels, infer_task
+from mmalign.data.labels import Column, encode_labels, task_of_column
+from mmalign.data.readers.labels import choose_name
 from mmalign.data.readers.npz_contents import Contents, named, read_contents
 from mmalign.data.readers.options import ReadOptions
-from mmalign.data.readers.splits import ALL_TRAIN, SPLIT_NAMES, split_of
 from mmalign.data.readers.values import to_texts
 from mmalign.data.split import Split
-from mmalign.data.task import Regression, Task
+from mmalign.data.split_names import ALL_TRAIN, rows_by_split, split_of
+from mmalign.data.task import Classification, Regression, Task
 from mmalign.errors import DataError
 
 LABELS = ("label", "labels", "y", "target", "targets")
@@ -83,23 +85,22 @@ def _label_key(content: Contents, wanted: str | None) -> str | None:
 
 
 def _task(contents: Sequence[Contents], key: str | None) -> Task:
-    if key is None:
-        return Regression()
-    columns = [content.facts[key] for content in contents if key in content.facts]
     classes = next((content.classes for content in contents if content.classes), ())
-    if columns[0].dtype.kind in "US":
-        return infer_task([text for column in columns for text in to_texts(column)], classes)
-    return infer_task(np.concatenate(columns), classes)
+    if key is None or classes:
+        return Regression() if key is None else Classification(classes)
+    columns = [content.facts[key] for content in contents if key in content.facts]
+    return task_of_column(_plain(np.concatenate(columns)))
+
+
+def _plain(values: Array) -> Column:
+    """Texts or numbers of an array with one entry a clip."""
+    return to_texts(values) if values.dtype.kind in "US" else values
 
 
 def _to_split(content: Contents, key: str | None, task: Task, name: str) -> Split:
     ids = _ids(content, name)
     values = None if key is None else content.facts.get(key)
-    if values is None:
-        labels = None
-    else:
-        is_text = values.dtype.kind in "US"
-        labels = encode_labels(to_texts(values) if is_text else values, task, ids)
+    labels = None if values is None else encode_labels(ids, _plain(values), task)
     return Split(ids=ids, labels=labels, sequences=content.features)
 
 
@@ -108,14 +109,12 @@ def _ids(content: Contents, split: str) -> tuple[str, ...]:
     stored = named(content.facts, IDS)
     if stored:
         column = content.facts[stored]
-        return tuple(to_texts(column) if column.dtype.kind in "US" else map(str, column.tolist()))
+        return tuple(map(str, _plain(column)))
     hidden = (*SPLITS, *LABELS)
     facts = {
         n: c for n, c in content.facts.items() if n.lower() not in hidden and c.dtype.kind in "iuUS"
     }
-    rows = zip(
-        *(to_texts(c) if c.dtype.kind in "US" else c.tolist() for c in facts.values()), strict=True
-    )
+    rows = zip(*map(_plain, facts.values()), strict=True)
     ids = ["-".join(f"{n}{value}" for n, value in zip(facts, row, strict=True)) for row in rows]
     if ids and len(set(ids)) == len(ids):
         return tuple(ids)
@@ -127,14 +126,8 @@ def _by_split(whole: Split, content: Contents) -> dict[str, Split]:
     key = named(content.facts, SPLITS)
     if key is None:
         return {split_of(content.file.stem) or "train": whole}
-    names = [SPLIT_NAMES.get(name.lower()) for name in to_texts(content.facts[key])]
-    if None in names:
-        wrong = to_texts(content.facts[key])[names.index(None)]
-        raise DataError(
-            f"unknown split {wrong[:40]!r}",
-            file=content.file,
-            clip=whole.ids[names.index(None)],
-            fix="Expected train, valid or test.",
-        )
-    rows = {n: [i for i, s in enumerate(names) if s == n] for n in ("train", "valid", "test")}
-    return {name: whole.select(indices) for name, indices in rows.items() if indices}
+    try:
+        rows = rows_by_split(to_texts(content.facts[key]), whole.ids)
+    except DataError as error:
+        raise error.located(file=content.file) from None
+    return {name: whole.select(indices) for name, indices in rows.items()}

@@ -10,8 +10,8 @@ from mmalign.data.pickles import map_file, read_pickle
 from mmalign.data.readers import meld, misa, mmsa, mult
 from mmalign.data.readers.kinds import Kind, kind_of
 from mmalign.data.readers.options import ReadOptions
-from mmalign.data.readers.splits import ALL_TRAIN, by_split, split_of
 from mmalign.data.readers.values import describe
+from mmalign.data.split_names import ALL_TRAIN, keyed_by_split, split_of
 from mmalign.errors import DataError
 
 PICKLE_STARTS = (b"\x80", b"(", b"]", b"}", b")", b"c")
@@ -69,7 +69,7 @@ def _read_lists(values: Mapping[str, tuple[Path, Any]], options: ReadOptions) ->
 
 
 def _read_dict(file: Path, value: dict[Any, Any], options: ReadOptions) -> Dataset:
-    splits = by_split(value)
+    splits = keyed_by_split(value)
     if splits and all(isinstance(content, list | tuple) for content in splits.values()):
         return _read_lists({name: (file, rows) for name, rows in splits.items()}, options)
     if not splits:

@@ -14,9 +14,9 @@ from mmalign.data.missingness import Masks, Protocol
 from mmalign.data.pickles import read_pickle
 from mmalign.data.readers import misa
 from mmalign.data.readers.options import ReadOptions
-from mmalign.data.readers.splits import SPLIT_NAMES
 from mmalign.data.readers.values import describe
 from mmalign.data.readers.vectors import find_vectors
+from mmalign.data.split_names import SPLIT_NAMES, in_order
 from mmalign.errors import DataError
 
 FILE = re.compile(r"([a-z]+)_(complete|missing)_(\d+)\.pkl")
@@ -105,8 +105,7 @@ def _rates(path: Path) -> dict[int, Files]:
             rates.setdefault(int(parts[3]), {}).setdefault(split, {})[parts[2]] = file
     if not rates:
         raise DataError("no files like train_complete_10.pkl", file=path)
-    order = ("train", "valid", "test")
-    return {rate: {s: files[s] for s in order if s in files} for rate, files in rates.items()}
+    return {rate: in_order(files) for rate, files in rates.items()}
 
 
 def _rows(file: Path) -> list[object]:

@@ -8,16 +8,17 @@ import numpy as np
 
 from mmalign.data.clip import StepsColumn
 from mmalign.data.dataset import Dataset
+from mmalign.data.labels import encode_labels
 from mmalign.data.readers.columns import Column
 from mmalign.data.readers.csd.folder import Folder, sort_files
 from mmalign.data.readers.csd.folds import corpus_of, standard_folds, video_of
 from mmalign.data.readers.csd.segments import Segment, cut, find_segments
 from mmalign.data.readers.csd.sequences import FeatureSequence, read_sequences
-from mmalign.data.readers.labels import ChosenColumn, choose_column, encode_labels
+from mmalign.data.readers.labels import ChosenColumn, choose_column
 from mmalign.data.readers.options import ReadOptions
 from mmalign.data.readers.rows import Part, Row, Texts, find_texts
-from mmalign.data.readers.splits import ALL_TRAIN
 from mmalign.data.split import Split
+from mmalign.data.split_names import ALL_TRAIN, SPLITS, in_order
 from mmalign.progress import track
 
 BySplit = Mapping[str, Sequence[Segment]]
@@ -59,7 +60,7 @@ def _to_split(
     columns |= {m: _column(sequence, segments) for m, sequence in folder.modalities.items()}
     return Split(
         ids=tuple(ids),
-        labels=encode_labels(labels, chosen.task, ids),
+        labels=encode_labels(ids, labels, chosen.task),
         sequences=columns,
         words=None if folder.words is None else [segment.words for segment in segments],
         times=None if folder.pivot is None else [segment.times for segment in segments],
@@ -85,7 +86,7 @@ def _by_fold(segments: Sequence[Segment]) -> tuple[BySplit, list[str]]:
     if corpus is None:
         return {"train": segments} if segments else {}, [ALL_TRAIN]
     folds = standard_folds()[corpus]
-    members: dict[str, list[Segment]] = {name: [] for name in ("train", "valid", "test")}
+    members: dict[str, list[Segment]] = {name: [] for name in SPLITS}
     outside = 0
     for segment in segments:
         split = folds.get(video_of(segment.id))
@@ -96,7 +97,7 @@ def _by_fold(segments: Sequence[Segment]) -> tuple[BySplit, list[str]]:
     notes = [f"splits are the standard folds of {corpus}"]
     if outside:
         notes.append(f"left out {outside} segments of videos that are in no standard fold")
-    return {name: rows for name, rows in members.items() if rows}, notes
+    return in_order(members), notes
 
 
 def _texts(folder: Folder, by_split: BySplit, path: Path, options: ReadOptions) -> Texts:
