@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Shaped
 
 from mmalign.data.task import Classification, Label, Labels, Regression, Task
-from mmalign.errors import DataError
+from mmalign.errors import DataError, located
 
 MAX_CLASSES = 10_000
 
@@ -60,6 +60,11 @@ def task_of_column(values: Column) -> Task:
     return suggested_task(present.tolist()) if is_index else _named(list(map(str, present)))
 
 
+def pick(column: Column, rows: Sequence[int]) -> Column:
+    """The labels at these rows, in this order."""
+    return column[rows] if isinstance(column, np.ndarray) else [column[row] for row in rows]
+
+
 def encode_labels(
     ids: Sequence[str], labels: Sequence[Label | None] | Numbers, task: Task
 ) -> Labels:
@@ -71,14 +76,12 @@ def encode_labels(
     items = _as_written(labels, task) if isinstance(labels, np.ndarray) else labels
     encoded = np.empty(len(items), dtype=task.dtype)
     for index, (clip_id, label) in enumerate(zip(ids, items, strict=True)):
-        try:
+        with located(clip=clip_id):
             if label is None:
                 raise DataError(
                     "no label, though other clips have one", fix="Label it, or leave the clip out."
                 )
             encoded[index] = task.encode(label)
-        except DataError as error:
-            raise error.located(clip=clip_id) from None
     return encoded
 
 

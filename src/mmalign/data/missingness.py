@@ -9,7 +9,8 @@ from hashlib import blake2b
 from pathlib import Path
 
 from mmalign.data.dataset import Dataset
-from mmalign.errors import ConfigError, DataError
+from mmalign.data.pickles import map_file
+from mmalign.errors import ConfigError, DataError, located
 from mmalign.files import write_atomically
 
 
@@ -129,12 +130,8 @@ class Masks:
         Raises:
             DataError: If the file is not such a file.
         """
-        try:
-            return Masks.parse(file.read_bytes())
-        except OSError as error:
-            raise DataError(f"not a masks file ({error})", file=file) from error
-        except DataError as error:
-            raise error.located(file=file) from None
+        with located(file=file):
+            return Masks.parse(bytes(map_file(file)))
 
     @staticmethod
     def parse(content: bytes) -> "Masks":
@@ -148,7 +145,8 @@ class Masks:
             missing = {str(k): tuple(map(str, ids)) for k, ids in parsed["missing"].items()}
             return Masks(Protocol(**parsed["protocol"]), missing)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DataError(f"not a masks file ({error})") from error
+            fix = "Give a file that Masks.save or `mmalign train` wrote."
+            raise DataError(f"not a masks file ({error})", fix=fix) from error
 
 
 def surviving_ids(ids: Sequence[str], *, count: int, seed: int) -> frozenset[str]:

@@ -114,14 +114,15 @@ def _to_steps(clip: Clip, modality: str) -> Steps | None:
     features = clip.sequences.get(modality)
     if features is None:
         return None
+    fix = "A sequence is an array of numbers [time, dim]; None stands for a missing one."
     try:
         steps = np.asarray(features, dtype=np.float32)
     except (TypeError, ValueError) as error:
-        raise DataError(f"not numbers ({error})", clip=clip.id, modality=modality) from error
+        problem = f"not numbers ({error})"
+        raise DataError(problem, clip=clip.id, modality=modality, fix=fix) from error
     if steps.ndim != 2:
-        raise DataError(
-            f"expected [time, dim], got {list(steps.shape)}", clip=clip.id, modality=modality
-        )
+        problem = f"expected [time, dim], got {list(steps.shape)}"
+        raise DataError(problem, clip=clip.id, modality=modality, fix=fix)
     return steps
 
 

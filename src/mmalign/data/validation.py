@@ -9,7 +9,7 @@ from mmalign.data.dataset import Dataset
 from mmalign.data.split import Split
 from mmalign.data.split_names import SPLITS
 from mmalign.data.task import Classification
-from mmalign.errors import DataError
+from mmalign.errors import DataError, located
 
 
 def validate(dataset: Dataset) -> Dataset:
@@ -22,16 +22,14 @@ def validate(dataset: Dataset) -> Dataset:
     if not dataset.splits:
         raise DataError("no splits", fix=f"Expected some of {', '.join(SPLITS)}.")
     if not dataset.dims:
-        raise DataError("no modalities")
+        raise DataError("no modalities", fix="Give each clip a sequence of one or more.")
     owner: dict[str, str] = {}
     for name, split in dataset.splits.items():
-        try:
+        with located(split=name):
             _validate_split(name, split)
             _validate_features(split, dataset.dims)
             _validate_labels(split, dataset)
             _claim_ids(name, split, owner)
-        except DataError as error:
-            raise error.located(split=name) from None
     return dataset
 
 
@@ -77,16 +75,14 @@ def _validate_labels(split: Split, dataset: Dataset) -> None:
         is_bad = ~(np.isfinite(labels) & (labels >= task.low) & (labels <= task.high))
     if is_bad.any():
         first = int(np.argmax(is_bad))
-        try:
+        with located(clip=split.ids[first]):
             task.encode(labels[first].item())
-        except DataError as error:
-            raise error.located(clip=split.ids[first]) from None
 
 
 def _claim_ids(name: str, split: Split, owner: dict[str, str]) -> None:
     for clip_id in split.ids:
         if not clip_id:
-            raise DataError("a clip has an empty id")
+            raise DataError("a clip has an empty id", fix="Give each clip a name of its own.")
         if clip_id in owner:
             other = owner[clip_id]
             where = "twice" if other == name else f"in {other} as well"

@@ -197,11 +197,11 @@ def list_entries(dataset: Dataset, scope: Scope, suites: Sequence[str]) -> list[
         raise ConfigError(problems)
     for split in SPLITS:
         if dataset[split].labels is None:
-            raise DataError("a grid needs labels", split=split)
+            raise DataError("a grid needs labels", split=split, fix="Give each clip one.")
     for visible, victim in scope.pairs:
         dataset.require(visible, victim)
         if visible == victim:
-            raise DataError("a pair needs two modalities", modality=visible)
+            raise DataError("a pair needs two modalities", modality=visible, fix="Name two.")
     return [entry for name in suites for entry in SUITES[name](dataset, scope)]
 
 

@@ -61,7 +61,7 @@ def train(job: Job, dataset: Dataset, folder: Path) -> Result:
     """Scores of settings A and B on test, and of swapped plans where there are plans."""
     test_labels, train_labels = dataset["test"].labels, dataset["train"].labels
     if test_labels is None or train_labels is None:
-        raise DataError("a grid needs labels in train and test")
+        raise DataError("a grid needs labels in train and test", fix="Give each clip one.")
     done = _trained(job, dataset, folder)
     scores = {setting: chosen.test for setting, chosen in done.selected.items()}
     return {

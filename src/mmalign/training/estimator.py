@@ -428,7 +428,9 @@ def _dim(split: Split, modality: str) -> int:
     for steps in split.sequences[modality]:
         if steps is not None:
             return int(steps.shape[1])
-    raise DataError("no training clip has the modality", modality=modality)
+    raise DataError(
+        "no training clip has the modality", modality=modality, fix="Give some that have it."
+    )
 
 
 def _set_aside(train: Split, seed: int) -> tuple[Split, Split]:

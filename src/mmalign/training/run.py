@@ -78,7 +78,7 @@ class Run:
         method = find_method(self.config.method)
         for split in ("train", "valid"):
             if self.dataset[split].labels is None:
-                raise DataError("training needs labels", split=split)
+                raise DataError("training needs labels", split=split, fix="Give each clip one.")
         masks = self.protocol.masks(self.dataset)
         seen = seen_by(method, self.dataset, masks)
         visible, victim = self.protocol.visible, self.protocol.victim

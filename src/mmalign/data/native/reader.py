@@ -20,7 +20,7 @@ from mmalign.data.split import Split
 from mmalign.data.split_names import SPLITS
 from mmalign.data.task import Labels, Task, task_from_json
 from mmalign.data.validation import validate
-from mmalign.errors import DataError
+from mmalign.errors import DataError, damaged, located
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,9 @@ def read_native(path: Path) -> Dataset:
     dims = _common_dims(everything)
     task = _common_task(everything)
     notes = [note for shard in everything for note in shard.description.get("notes", ())]
-    try:
+    with located(file=path):
         splits = {name: _to_split(files, task, dims) for name, files in parts.items()}
         return validate(Dataset(task, dims, splits, tuple(dict.fromkeys(notes))))
-    except DataError as error:
-        raise error.located(file=path) from None
 
 
 def _read_shard(file: Path) -> Shard:
@@ -97,18 +95,14 @@ def _read_shard(file: Path) -> Shard:
         raise error.located(file=file) from None
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise DataError(
-            f"not a readable Parquet file ({reason})",
-            file=file,
-            fix="It may be truncated; copy or convert it again.",
-        ) from error
+        raise damaged(f"not a readable Parquet file ({reason})", file=file) from error
 
 
 def _description(schema: pa.Schema) -> dict[str, Any]:
     text = (schema.metadata or {}).get(METADATA_KEY)
     description = json.loads(text) if text else {}
     if not isinstance(description, dict):
-        raise DataError("the metadata key 'mmalign' does not hold an object")
+        raise damaged("the metadata key 'mmalign' does not hold an object")
     if description.get("version", FORMAT_VERSION) > FORMAT_VERSION:
         raise DataError(
             f"written by a newer mmalign (format {description['version']})", fix="Upgrade mmalign."
@@ -137,7 +131,10 @@ def _common_dims(parts: Sequence[Shard]) -> dict[str, int]:
         for name, dim in shard.dims.items():
             if dims[name] not in (0, dim):
                 raise DataError(
-                    f"dim is {dim}, in another file {dims[name]}", file=shard.file, modality=name
+                    f"dim is {dim}, in another file {dims[name]}",
+                    file=shard.file,
+                    modality=name,
+                    fix="All files of a dataset share one feature dimension per modality.",
                 )
             dims[name] = dim
     return {name: dim for name, dim in dims.items() if dim}
@@ -147,7 +144,11 @@ def _common_task(parts: Sequence[Shard]) -> Task:
     """The task as the metadata tells it, or as the label columns suggest."""
     declared = {json.dumps(s.description["task"]): s for s in parts if "task" in s.description}
     if len(declared) > 1:
-        raise DataError(f"files disagree on the task: {', '.join(declared)}", file=parts[0].file)
+        raise DataError(
+            f"files disagree on the task: {', '.join(declared)}",
+            file=parts[0].file,
+            fix="Convert all splits at once, so that they share a task.",
+        )
     if declared:
         return task_from_json(json.loads(next(iter(declared))))
     columns = [shard.labels for shard in parts if shard.labels is not None]

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from mmalign.data.pickles.machine import MEGABYTE, PickleMachine
-from mmalign.errors import DataError
+from mmalign.errors import DataError, damaged, located
 from mmalign.progress import track
 
 
@@ -17,13 +17,13 @@ def map_file(file: Path) -> memoryview:
     """
     if not file.is_file():  # asked before opening: to open a FIFO would wait for its writer
         reason = "not a regular file" if file.exists() else "there is no such file"
-        raise DataError(reason, file=file)
+        raise DataError(reason, file=file, fix="Check the path.")
     try:
         with file.open("rb") as stream:
             return memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
     except (OSError, ValueError) as error:
         reason = "the file is empty" if isinstance(error, ValueError) else str(error)
-        raise DataError(f"cannot be read: {reason}", file=file) from error
+        raise damaged(f"cannot be read: {reason}", file=file) from error
 
 
 def read_pickle(file: Path) -> Any:
@@ -34,10 +34,8 @@ def read_pickle(file: Path) -> Any:
     """
     data = map_file(file)
     machine = PickleMachine(data)
-    try:
+    with located(file=file):
         total = len(data) // MEGABYTE
         for _ in track(machine.megabytes(), f"reading {file.name} (MB)", total=total):
             pass
         return machine.value()
-    except DataError as error:
-        raise error.located(file=file) from None

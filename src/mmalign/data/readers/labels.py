@@ -1,8 +1,11 @@
 """Which of a file's labels to take."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
+import numpy as np
+
+from mmalign.data.arrays import Array
+from mmalign.data.labels import task_of_column
 from mmalign.data.task import Regression, Task
 from mmalign.errors import DataError
 
@@ -10,22 +13,27 @@ SENTIMENT = Regression(-3.0, 3.0)
 EMOTION = Regression(0.0, 3.0)
 MOSEI_COLUMNS = ("sentiment", "happy", "sad", "anger", "surprise", "disgust", "fear")
 
-
-@dataclass(frozen=True)
-class ChosenColumn:
-    """One of several label columns."""
-
-    index: int
-    task: Task
-    notes: tuple[str, ...] = ()
+Chosen = tuple[dict[str, Array], Task, tuple[str, ...]]
+"""Labels of each split, their task, and what the user should know about the choice."""
 
 
-def choose_column(columns: int, wanted: str | None) -> ChosenColumn:
-    """The label column that the user wants, sentiment by default.
+def choose_labels(tables: Mapping[str, Array], wanted: str | None) -> Chosen:
+    """Take the column that the user wants, sentiment by default; integers are classes.
+
+    Args:
+        tables: Labels `[clips, columns]` of each split.
+        wanted: Name of a column.
 
     Raises:
-        DataError: If there is no such column.
+        DataError: If splits disagree on the columns, or there is no such column.
     """
+    counts = {table.shape[1] for table in tables.values()}
+    if len(counts) != 1:
+        raise DataError(
+            f"clips have different numbers of labels: {sorted(counts)[:5]}",
+            fix="Store as many labels with every clip.",
+        )
+    columns = counts.pop()
     names = MOSEI_COLUMNS[:1] if columns == 1 else tuple(map(str, range(columns)))
     if columns == len(MOSEI_COLUMNS):
         names = MOSEI_COLUMNS
@@ -35,11 +43,13 @@ def choose_column(columns: int, wanted: str | None) -> ChosenColumn:
             f"there is no label {chosen!r}", fix=f"This file has {', '.join(names)}: --label NAME."
         )
     index = names.index(chosen)
-    if columns == 1:
-        return ChosenColumn(0, SENTIMENT)
+    values = {name: table[:, index] for name, table in tables.items()}
+    every = np.concatenate(list(values.values()))
+    task: Task = SENTIMENT if index == 0 else EMOTION if names == MOSEI_COLUMNS else Regression()
+    if every.dtype.kind in "iub":
+        task = task_of_column(every)
     note = f"label: took {chosen!r} of {', '.join(names)}; choose another with --label NAME"
-    task = SENTIMENT if index == 0 else EMOTION if names == MOSEI_COLUMNS else Regression()
-    return ChosenColumn(index, task, (note,))
+    return values, task, (note,) if columns > 1 else ()
 
 
 def choose_name(names: Sequence[str], wanted: str) -> str:
@@ -55,3 +65,17 @@ def choose_name(names: Sequence[str], wanted: str) -> str:
     if len(fits) != 1:
         raise DataError(f"there is no label {wanted!r}", fix=f"This file has {', '.join(names)}.")
     return fits[0]
+
+
+def choose_candidate(candidates: Sequence[str]) -> str | None:
+    """The only name that could be the label's; None if there is none.
+
+    Raises:
+        DataError: If several could be.
+    """
+    if len(candidates) > 1:
+        raise DataError(
+            f"any of {', '.join(candidates)} could be the label",
+            fix="Choose one with --label NAME, or call it `label`.",
+        )
+    return candidates[0] if candidates else None

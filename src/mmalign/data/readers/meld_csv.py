@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mmalign.data.dataset import Dataset
-from mmalign.data.labels import encode_labels, task_of_column
+from mmalign.data.labels import task_of_column
 from mmalign.data.readers.labels import choose_name
 from mmalign.data.readers.options import ReadOptions
-from mmalign.data.readers.rows import Part, Row, find_texts
+from mmalign.data.readers.rows import Part, Row, assemble_rows, find_texts
 from mmalign.data.readers.tables import read_header, read_records
 from mmalign.data.readers.vectors import HOW_TO_GIVE
-from mmalign.data.split import Split
 from mmalign.data.split_names import SPLITS, split_of
 from mmalign.errors import DataError
 
@@ -50,14 +49,11 @@ def read_files(files: Sequence[Path], options: ReadOptions) -> Dataset:
         raise DataError(
             f"MELD's CSV files ({clips}) hold words only, which need vectors", fix=HOW_TO_GIVE
         )
-    task = task_of_column([row.label for part in parts.values() for row in part.rows])
-    splits: dict[str, Split] = {}
-    for name, part in parts.items():
-        labels = encode_labels(part.ids, [row.label for row in part.rows], task)
-        splits[name] = part.split(labels, texts.by_split[name], None)
+    labels = {name: part.labels for name, part in parts.items()}
+    task = task_of_column([label for values in labels.values() for label in values])
     others = ", ".join(name.lower() for name in LABELS if name != label)
     note = f"label: took {label.lower()}; choose {others} with --label"
-    return Dataset(task, {"text": texts.dim}, splits, (note, *texts.notes))
+    return assemble_rows(parts, texts, labels, task, (note,))
 
 
 def _order(file: Path) -> int:

@@ -14,16 +14,16 @@ from mmalign.data.arrays import read_npy
 from mmalign.data.clip import Steps
 from mmalign.data.dataset import Dataset
 from mmalign.data.labels import Column as LabelColumn
-from mmalign.data.labels import encode_labels, task_of_column
+from mmalign.data.labels import pick, task_of_column
 from mmalign.data.readers.columns import Column, to_float32
-from mmalign.data.readers.labels import choose_name
+from mmalign.data.readers.drafts import Draft, assemble
+from mmalign.data.readers.labels import choose_candidate, choose_name
 from mmalign.data.readers.options import ReadOptions
 from mmalign.data.readers.tables import read_header, read_records
 from mmalign.data.readers.values import to_array
-from mmalign.data.split import Split
 from mmalign.data.split_names import ALL_TRAIN, rows_by_split
 from mmalign.data.task import Regression
-from mmalign.errors import DataError
+from mmalign.errors import DataError, located
 from mmalign.progress import track
 
 IDS = ("id", "ids", "clip", "clip_id", "name", "file", "filename")
@@ -45,27 +45,22 @@ def read_folder(path: Path, options: ReadOptions) -> Dataset:
     """
     file = _labels_file(path)
     if file is None:
-        raise DataError("no CSV with a column `id`", file=path)
+        raise DataError("no CSV with a column `id`", file=path, fix="Put a labels.csv in.")
     records = _records(file)
     key = _label_key([name for name in records[0] if name not in ("id", "split")], options.label)
     values = None if key is None else _values([record[key] for record in records])
-    task = Regression() if values is None else task_of_column(values)
     ids = [record["id"] for record in records]
     arrays = _find_arrays(path, frozenset(ids))
     dims = {modality: _common_dim(modality, files, ids) for modality, files in arrays.items()}
-    splits = {}
-    try:
+    drafts = {}
+    with located(file=file):
         by_split = rows_by_split([record.get("split", "train") for record in records], ids)
-    except DataError as error:
-        raise error.located(file=file) from None
     for name, rows in by_split.items():
         members = [ids[row] for row in rows]
-        splits[name] = Split(
-            ids=tuple(members),
-            labels=None if values is None else encode_labels(members, _picked(values, rows), task),
-            sequences={modality: _column(modality, arrays[modality], members) for modality in dims},
-        )
-    return Dataset(task, dims, splits, () if "split" in records[0] else (ALL_TRAIN,))
+        columns = {modality: _column(modality, arrays[modality], members) for modality in dims}
+        drafts[name] = Draft(members, None if values is None else pick(values, rows), columns)
+    task = Regression() if values is None else task_of_column(values)
+    return assemble(drafts, dims, task, () if "split" in records[0] else (ALL_TRAIN,))
 
 
 def _labels_file(path: Path) -> Path | None:
@@ -117,21 +112,20 @@ def _records(file: Path) -> Records:
         key = next(name for name in record if name.lower() in IDS)
         record["id"] = record.pop(key).removesuffix(".npy")
         if "/" in record["id"] or record["id"] in ("", ".", ".."):
-            raise DataError(f"line {number + 2}: {record['id']!r} is no id", file=file)
+            raise DataError(
+                f"line {number + 2}: {record['id']!r} is no id",
+                file=file,
+                fix="An id is the name of the clip's files, without folder and ending.",
+            )
     if not records:
-        raise DataError("a CSV without clips", file=file)
+        raise DataError("a CSV without clips", file=file, fix="Give each clip a line.")
     return records
 
 
 def _label_key(names: list[str], wanted: str | None) -> str | None:
     if wanted is not None:
         return choose_name(names, wanted)
-    if "label" in names or len(names) <= 1:
-        return "label" if "label" in names else next(iter(names), None)
-    raise DataError(
-        f"any of {', '.join(names)} could be the label",
-        fix="Choose one with --label NAME, or call the column `label`.",
-    )
+    return "label" if "label" in names else choose_candidate(names)
 
 
 def _values(texts: list[str]) -> LabelColumn:
@@ -144,22 +138,15 @@ def _values(texts: list[str]) -> LabelColumn:
     return texts
 
 
-def _picked(values: LabelColumn, rows: list[int]) -> LabelColumn:
-    return values[rows] if isinstance(values, np.ndarray) else [values[row] for row in rows]
-
-
 def _column(modality: str, files: Mapping[str, Path], ids: list[str]) -> Column:
     def make(index: int) -> Steps | None:
         file = files.get(ids[index])
         if file is None:
             return None
-        array = read_npy(file)
-        try:
+        with located(file=file, clip=ids[index], modality=modality):
+            array = read_npy(file)
             # One vector stands for a sequence of one step.
-            steps = to_array(array[None] if array.ndim == 1 else array, dims=2)
-        except DataError as error:
-            raise error.located(file=file, clip=ids[index], modality=modality) from None
-        return to_float32(steps)
+            return to_float32(to_array(array[None] if array.ndim == 1 else array, dims=2))
 
     return Column(len(ids), make)
 
@@ -171,6 +158,11 @@ def _common_dim(modality: str, files: Mapping[str, Path], ids: list[str]) -> int
     dims = [steps.shape[1] for steps in column if steps is not None]
     for clip_id, dim in zip(members, dims, strict=True):
         if dim != dims[0]:
-            problem = f"dim is {dim}, in {files[members[0]].name} {dims[0]}"
-            raise DataError(problem, file=files[clip_id], clip=clip_id, modality=modality)
+            raise DataError(
+                f"dim is {dim}, in {files[members[0]].name} {dims[0]}",
+                file=files[clip_id],
+                clip=clip_id,
+                modality=modality,
+                fix="All clips share one feature dimension per modality.",
+            )
     return int(dims[0])

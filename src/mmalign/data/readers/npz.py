@@ -12,15 +12,15 @@ import numpy as np
 
 from mmalign.data.arrays import Array
 from mmalign.data.dataset import Dataset
-from mmalign.data.labels import Column, encode_labels, task_of_column
-from mmalign.data.readers.labels import choose_name
+from mmalign.data.labels import Column, task_of_column
+from mmalign.data.readers.drafts import Draft, assemble
+from mmalign.data.readers.labels import choose_candidate, choose_name
 from mmalign.data.readers.npz_contents import Contents, named, read_contents
 from mmalign.data.readers.options import ReadOptions
 from mmalign.data.readers.values import to_texts
-from mmalign.data.split import Split
 from mmalign.data.split_names import ALL_TRAIN, rows_by_split, split_of
 from mmalign.data.task import Classification, Regression, Task
-from mmalign.errors import DataError
+from mmalign.errors import DataError, located
 
 LABELS = ("label", "labels", "y", "target", "targets")
 IDS = ("id", "ids", "clip_id", "clip_ids")
@@ -44,25 +44,28 @@ def read_files(files: Mapping[str, Path] | Path, options: ReadOptions) -> Datase
     first = next(iter(contents.values()))
     for content in contents.values():
         if content.dims != first.dims:
-            problem = (
-                f"modalities are {dict(content.dims)}, in {first.file.name} {dict(first.dims)}"
+            raise DataError(
+                f"modalities are {dict(content.dims)}, in {first.file.name} {dict(first.dims)}",
+                file=content.file,
+                fix="All files share their modalities and dims.",
             )
-            raise DataError(problem, file=content.file)
-    key = _label_key(first, options.label)
-    task = _task(list(contents.values()), key)
-    splits: dict[str, Split] = {}
-    notes = (
-        [] if key is None or key in LABELS else [f"label: took {key!r}; --label chooses another"]
-    )
-    if first.unused:
-        notes.append(f"not used, as they fit no clip: {', '.join(sorted(first.unused))}")
+    with located(file=first.file):
+        key = _label_key(first, options.label)
+    drafts: dict[str, Draft] = {}
     for name, content in contents.items():
-        whole = _to_split(content, key, task, name)
-        parts = {name: whole} if name else _by_split(whole, content)
-        splits |= parts
-        if not name and list(parts) == ["train"] and not named(content.facts, SPLITS):
-            notes.append(ALL_TRAIN)
-    return Dataset(task, first.dims, splits, tuple(notes))
+        drafts |= {name: _draft(content, key, name)} if name else _by_split(content, key)
+    notes = [
+        f"label: took {key!r}; --label chooses another" if key and key not in LABELS else "",
+        f"not used, as they fit no clip: {', '.join(sorted(first.unused))}" if first.unused else "",
+        ALL_TRAIN if list(drafts) == ["train"] and _is_undivided(first, contents) else "",
+    ]
+    with located(file=first.file):
+        return assemble(drafts, first.dims, _task(list(contents.values()), key), notes)
+
+
+def _is_undivided(content: Contents, files: Mapping[str, Contents]) -> bool:
+    """Whether neither the file's contents nor its place tell splits."""
+    return "" in files and named(content.facts, SPLITS) is None
 
 
 def _label_key(content: Contents, wanted: str | None) -> str | None:
@@ -74,14 +77,7 @@ def _label_key(content: Contents, wanted: str | None) -> str | None:
     usual = next((name for name in names if name.lower() in LABELS), None)
     if usual is not None:
         return usual
-    candidates = [name for name in names if name.lower().rstrip("s") not in FACTS]
-    if len(candidates) > 1:
-        raise DataError(
-            f"any of {', '.join(candidates)} could be the label",
-            file=content.file,
-            fix="Choose one with --label NAME, or call it `label`.",
-        )
-    return candidates[0] if candidates else None
+    return choose_candidate([n for n in names if n.lower().rstrip("s") not in FACTS])
 
 
 def _task(contents: Sequence[Contents], key: str | None) -> Task:
@@ -97,11 +93,10 @@ def _plain(values: Array) -> Column:
     return to_texts(values) if values.dtype.kind in "US" else values
 
 
-def _to_split(content: Contents, key: str | None, task: Task, name: str) -> Split:
-    ids = _ids(content, name)
+def _draft(content: Contents, key: str | None, name: str) -> Draft:
     values = None if key is None else content.facts.get(key)
-    labels = None if values is None else encode_labels(ids, _plain(values), task)
-    return Split(ids=ids, labels=labels, sequences=content.features)
+    labels = None if values is None else _plain(values)
+    return Draft(_ids(content, name), labels, content.features, file=content.file)
 
 
 def _ids(content: Contents, split: str) -> tuple[str, ...]:
@@ -121,13 +116,12 @@ def _ids(content: Contents, split: str) -> tuple[str, ...]:
     return tuple(f"{split or 'clip'}-{number:05d}" for number in range(content.clips))
 
 
-def _by_split(whole: Split, content: Contents) -> dict[str, Split]:
+def _by_split(content: Contents, key: str | None) -> dict[str, Draft]:
     """Splits by the array `split`, or by the file's name; else all clips are in train."""
-    key = named(content.facts, SPLITS)
-    if key is None:
+    whole = _draft(content, key, "")
+    names = named(content.facts, SPLITS)
+    if names is None:
         return {split_of(content.file.stem) or "train": whole}
-    try:
-        rows = rows_by_split(to_texts(content.facts[key]), whole.ids)
-    except DataError as error:
-        raise error.located(file=content.file) from None
-    return {name: whole.select(indices) for name, indices in rows.items()}
+    with located(file=content.file):
+        rows = rows_by_split(to_texts(content.facts[names]), whole.ids)
+    return {name: whole.select(chosen) for name, chosen in rows.items()}

@@ -110,18 +110,23 @@ def _column(name: str, array: Array, lengths: Array | None) -> Column:
     elif lengths.ndim == 1 and lengths.dtype.kind in "iu":
         stops = lengths.astype(np.int64)
     else:
-        raise DataError("lengths must be integers, one a clip", modality=name)
+        raise _no_lengths("lengths must be integers, one a clip", name)
     longest = array.shape[1] if array.ndim == 3 else len(array)
     if len(stops) and not (stops.min() >= 0 and stops.max() <= longest):
-        raise DataError(f"a length is outside 0..{longest}", modality=name)
+        raise _no_lengths(f"a length is outside 0..{longest}", name)
     if array.ndim == 3:
         if len(stops) != len(array):
-            raise DataError(f"{len(array)} clips but {len(stops)} lengths", modality=name)
+            raise _no_lengths(f"{len(array)} clips but {len(stops)} lengths", name)
         return Column(len(stops), lambda i: _steps(array[i, : stops[i]]))
     if stops.sum() != len(array):
-        raise DataError(f"{len(array)} steps, but lengths add to {stops.sum()}", modality=name)
+        raise _no_lengths(f"{len(array)} steps, but lengths add to {stops.sum()}", name)
     ends = np.cumsum(stops)
     return Column(len(stops), lambda i: _steps(array[ends[i] - stops[i] : ends[i]]))
+
+
+def _no_lengths(problem: str, modality: str) -> DataError:
+    fix = "Store one length a clip, in the order of the clips; 0 where the modality is missing."
+    return DataError(problem, modality=modality, fix=fix)
 
 
 def _steps(array: Array) -> Steps | None:
@@ -132,7 +137,9 @@ def _common_count(features: Mapping[str, StepsColumn]) -> int:
     counts = {name: len(column) for name, column in features.items()}
     if len(set(counts.values())) != 1:
         told = ", ".join(f"{name} {count}" for name, count in counts.items())
-        raise DataError(f"different numbers of clips: {told}")
+        raise DataError(
+            f"different numbers of clips: {told}", fix="Give a clip that lacks a modality length 0."
+        )
     return next(iter(counts.values()))
 
 

@@ -12,7 +12,7 @@ from mmalign.data.readers.kinds import Kind, kind_of
 from mmalign.data.readers.options import ReadOptions
 from mmalign.data.readers.values import describe
 from mmalign.data.split_names import ALL_TRAIN, keyed_by_split, split_of
-from mmalign.errors import DataError
+from mmalign.errors import DataError, damaged
 
 PICKLE_STARTS = (b"\x80", b"(", b"]", b"}", b")", b"c")
 SUPPORTED = (
@@ -46,13 +46,15 @@ def read_split_files(files: Mapping[str, Path], options: ReadOptions) -> Dataset
 
 def _open_pickle(file: Path) -> Any:
     if kind_of(file) is not Kind.PICKLE:
-        raise DataError("not a pickle, though others beside it are", file=file)
+        raise damaged("not a pickle, though others beside it are", file=file)
     try:
         return read_pickle(file)
     except DataError as error:
         if bytes(map_file(file)[:1]) not in PICKLE_STARTS:
             raise DataError(
-                "not a supported format: no pickle, npz, HDF5, CSV or Parquet", file=file
+                "not a supported format: no pickle, npz, HDF5, CSV or Parquet",
+                file=file,
+                fix="docs/formats.md lists every format, docs/own-data.md shows how to write one.",
             ) from error
         raise
 

@@ -25,7 +25,7 @@ def read(path: Path, options: ReadOptions) -> Dataset:
         DataError: If the path does not exist, or is of no supported format, or is damaged.
     """
     if not path.exists():
-        raise DataError("there is no such file or directory", file=path)
+        raise DataError("there is no such file or directory", file=path, fix="Check the path.")
     try:
         if is_native(path):
             return read_native(path)
