@@ -12,7 +12,7 @@ from mmalign.errors import DataError, located
 MAX_CLASSES = 10_000
 
 Numbers = Shaped[np.ndarray, " _"]
-Column = Sequence[str] | Numbers
+LabelColumn = Sequence[str] | Numbers
 """Labels as a file stores them: all of them names, or all of them numbers."""
 
 
@@ -43,7 +43,7 @@ def suggested_task(labels: Sequence[Label]) -> Task:
     return Regression()
 
 
-def task_of_column(values: Column) -> Task:
+def task_of_column(values: LabelColumn) -> Task:
     """Suggest the task of labels in a file, where integers need not count from 0.
 
     Those that could be indices are; others, such as -1 and 1, are classes named by their value.
@@ -60,7 +60,7 @@ def task_of_column(values: Column) -> Task:
     return suggested_task(present.tolist()) if is_index else _named(list(map(str, present)))
 
 
-def pick(column: Column, rows: Sequence[int]) -> Column:
+def pick(column: LabelColumn, rows: Sequence[int]) -> LabelColumn:
     """The labels at these rows, in this order."""
     return column[rows] if isinstance(column, np.ndarray) else [column[row] for row in rows]
 

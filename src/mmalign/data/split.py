@@ -93,6 +93,22 @@ class Split:
         return checked
 
     @staticmethod
+    def joined(parts: Sequence["Split"]) -> "Split":
+        """The clips of all parts, one after the other; a single part stays what it is."""
+        if len(parts) == 1:
+            return parts[0]
+        labels = [part.labels for part in parts if part.labels is not None]
+        split = Split(
+            ids=tuple(clip_id for part in parts for clip_id in part.ids),
+            labels=np.concatenate(labels) if len(labels) == len(parts) else None,
+            sequences={m: [s for p in parts for s in p.sequences[m]] for m in parts[0].sequences},
+            words=_chained([(part.words, len(part)) for part in parts]),
+            times=_chained([(part.times, len(part)) for part in parts]),
+            task=parts[0].task,
+        )
+        return split.checked_finite() if all(part.is_finite for part in parts) else split
+
+    @staticmethod
     def from_clips(clips: Sequence[Clip], modalities: Sequence[str], task: Task) -> "Split":
         """Columns from rows; labels are encoded by the task, features become float32.
 
@@ -108,6 +124,13 @@ class Split:
             times=[c.times for c in clips] if any(c.times is not None for c in clips) else None,
             task=task,
         )
+
+
+def _chained(columns: Sequence[tuple[Sequence[Any] | None, int]]) -> list[Any] | None:
+    if all(column is None for column, _ in columns):
+        return None
+    filled = (column if column is not None else [None] * size for column, size in columns)
+    return [value for column in filled for value in column]
 
 
 def _to_steps(clip: Clip, modality: str) -> Steps | None:

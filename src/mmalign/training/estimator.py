@@ -18,7 +18,7 @@ from mmalign.data.missingness import surviving_ids
 from mmalign.data.non_finite import require_finite
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task
-from mmalign.errors import ConfigError, DataError, MMAlignError
+from mmalign.errors import ConfigError, DataError, MMAlignError, located
 from mmalign.files import replaced_directory, standing_directory
 from mmalign.imputers.mmalign import AlignmentDynamicsLearner
 from mmalign.model.pair import Pair
@@ -155,10 +155,8 @@ class MMAlign:
         return self._seen({"train": known, "valid": held_out}, task)
 
     def _labelled(self, name: str, clips: Clips, task: Task) -> Split:
-        try:
+        with located(split=name):
             return labelled(clips, [self.visible, self.victim], task)
-        except DataError as error:
-            raise error.located(split=name) from None
 
     def _seen(self, splits: Mapping[str, Split], task: Task) -> Dataset:
         see = find_method(self.config.method).see

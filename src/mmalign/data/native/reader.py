@@ -157,38 +157,29 @@ def _common_task(parts: Sequence[Shard]) -> Task:
 
 
 def _to_split(parts: Sequence[Shard], task: Task, dims: dict[str, int]) -> Split:
+    has_labels = any(shard.labels is not None for shard in parts)
+    for shard in parts:
+        if has_labels and (shard.labels is None or shard.labels.null_count):
+            raise DataError("some clips have no label", file=shard.file, fix="Drop those clips.")
+    return Split.joined([_part(shard, task, dims) for shard in parts])
+
+
+def _part(shard: Shard, task: Task, dims: dict[str, int]) -> Split:
     split = Split(
-        ids=tuple(clip_id for shard in parts for clip_id in shard.ids),
-        labels=_to_labels(parts, task),
-        sequences={name: _chained([shard.columns[name] for shard in parts]) for name in dims},
-        words=_joined([(shard.words, len(shard.ids)) for shard in parts]),
-        times=_joined([(shard.times, len(shard.ids)) for shard in parts]),
+        ids=shard.ids,
+        labels=_to_labels(shard, task),
+        sequences={name: shard.columns[name] for name in dims},
+        words=shard.words,
+        times=shard.times,
     )
     # What our writer wrote was checked before it was written.
-    return split.checked_finite() if all(shard.is_mapped for shard in parts) else split
+    return split.checked_finite() if shard.is_mapped else split
 
 
-def _chained(columns: Sequence[StepsColumn]) -> StepsColumn:
-    """One column of many; a single one stays what it is."""
-    return columns[0] if len(columns) == 1 else [steps for column in columns for steps in column]
-
-
-def _to_labels(parts: Sequence[Shard], task: Task) -> Labels | None:
-    if all(shard.labels is None for shard in parts):
+def _to_labels(shard: Shard, task: Task) -> Labels | None:
+    if shard.labels is None:
         return None
-    encoded = []
-    for shard in parts:
-        if shard.labels is None or shard.labels.null_count:
-            raise DataError("some clips have no label", file=shard.file, fix="Drop those clips.")
-        if pa.types.is_string(shard.labels.type):
-            encoded.append(encode_labels(shard.ids, shard.labels.to_pylist(), task))
-        else:
-            encoded.append(shard.labels.to_numpy(zero_copy_only=False))
-    return np.concatenate(encoded).astype(task.dtype)
-
-
-def _joined(columns: Sequence[tuple[list[Any] | None, int]]) -> list[Any] | None:
-    if all(column is None for column, _ in columns):
-        return None
-    filled = (column if column is not None else [None] * size for column, size in columns)
-    return [value for column in filled for value in column]
+    if pa.types.is_string(shard.labels.type):
+        return encode_labels(shard.ids, shard.labels.to_pylist(), task)
+    numbers: Labels = shard.labels.to_numpy(zero_copy_only=False).astype(task.dtype)
+    return numbers

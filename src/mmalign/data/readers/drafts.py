@@ -7,7 +7,7 @@ from pathlib import Path
 from mmalign.data.clip import StepsColumn, Times
 from mmalign.data.columns import select_from
 from mmalign.data.dataset import Dataset
-from mmalign.data.labels import Column, encode_labels, pick
+from mmalign.data.labels import LabelColumn, encode_labels, pick
 from mmalign.data.split import Split
 from mmalign.data.task import Task
 from mmalign.errors import located
@@ -18,7 +18,7 @@ class Draft:
     """One split; `labels` are as people wrote them."""
 
     ids: Sequence[str]
-    labels: Column | None
+    labels: LabelColumn | None
     sequences: Mapping[str, StepsColumn]
     words: Sequence[Sequence[str] | None] | None = None
     times: Sequence[Times | None] | None = None

@@ -11,7 +11,7 @@ import numpy as np
 
 from mmalign.data.arrays import Array
 from mmalign.data.dataset import Dataset
-from mmalign.data.labels import Column, task_of_column
+from mmalign.data.labels import LabelColumn, task_of_column
 from mmalign.data.readers.options import ReadOptions
 from mmalign.data.readers.rows import Part, Row, assemble_rows, find_texts
 from mmalign.data.readers.values import is_text, to_numbers, to_steps, to_text, unexpected
@@ -41,7 +41,7 @@ def to_dataset(values: Mapping[str, tuple[Path, Any]], options: ReadOptions) -> 
             parts[name] = Part(file, rows)
     texts = find_texts(parts, next(iter(parts.values())).file.parent, options)
     are_names = all(isinstance(label, str) for part in parts.values() for label in part.labels)
-    labels: dict[str, Column] = {
+    labels: dict[str, LabelColumn] = {
         name: part.labels if are_names else np.array(part.labels) for name, part in parts.items()
     }
     every = [label for part in parts.values() for label in part.labels]

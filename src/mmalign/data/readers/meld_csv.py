@@ -11,7 +11,7 @@ from mmalign.data.readers.options import ReadOptions
 from mmalign.data.readers.rows import Part, Row, assemble_rows, find_texts
 from mmalign.data.readers.tables import read_header, read_records
 from mmalign.data.readers.vectors import HOW_TO_GIVE
-from mmalign.data.split_names import SPLITS, split_of
+from mmalign.data.split_names import in_order, split_of
 from mmalign.errors import DataError
 
 COLUMNS = ("Utterance", "Dialogue_ID", "Utterance_ID", "Emotion", "Sentiment")
@@ -34,7 +34,7 @@ def read_files(files: Sequence[Path], options: ReadOptions) -> Dataset:
     """
     label = choose_name(LABELS, options.label or LABELS[0])
     parts: dict[str, Part] = {}
-    for file in sorted(files, key=_order):
+    for file in files:
         split = split_of(file.stem) or "train"
         if not recognises(file):
             raise DataError(
@@ -43,6 +43,7 @@ def read_files(files: Sequence[Path], options: ReadOptions) -> Dataset:
                 fix="For your own data, see docs/own-data.md.",
             )
         parts[split] = Part(file, _rows(file, split, label))
+    parts = in_order(parts)
     clips = ", ".join(f"{name} {len(part.rows)}" for name, part in parts.items())
     texts = find_texts(parts, files[0].parent, options)
     if texts.dim is None:
@@ -54,10 +55,6 @@ def read_files(files: Sequence[Path], options: ReadOptions) -> Dataset:
     others = ", ".join(name.lower() for name in LABELS if name != label)
     note = f"label: took {label.lower()}; choose {others} with --label"
     return assemble_rows(parts, texts, labels, task, (note,))
-
-
-def _order(file: Path) -> int:
-    return SPLITS.index(split_of(file.stem) or "train")
 
 
 def _rows(file: Path, split: str, label: str) -> list[Row]:

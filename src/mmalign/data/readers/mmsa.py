@@ -13,7 +13,7 @@ import numpy as np
 
 from mmalign.data.arrays import Array
 from mmalign.data.dataset import Dataset
-from mmalign.data.labels import Column, task_of_column
+from mmalign.data.labels import LabelColumn, task_of_column
 from mmalign.data.readers.labels import SENTIMENT, choose_name
 from mmalign.data.readers.mult import strip_padding
 from mmalign.data.readers.options import ReadOptions
@@ -151,7 +151,9 @@ def _class_names(splits: Mapping[str, Mapping[Any, Any]], numbers: Array) -> tup
     return tuple(names[number] for number in range(len(names)))
 
 
-def _labels(content: Mapping[Any, Any], key: str | None, task: Task, count: int) -> Column | None:
+def _labels(
+    content: Mapping[Any, Any], key: str | None, task: Task, count: int
+) -> LabelColumn | None:
     if key is None or content.get(key) is None:
         return None
     if key == LABELS[2]:

@@ -12,10 +12,9 @@ import numpy as np
 
 from mmalign.data.arrays import read_npy
 from mmalign.data.clip import Steps
+from mmalign.data.columns import MadeColumn, to_float32
 from mmalign.data.dataset import Dataset
-from mmalign.data.labels import Column as LabelColumn
-from mmalign.data.labels import pick, task_of_column
-from mmalign.data.readers.columns import Column, to_float32
+from mmalign.data.labels import LabelColumn, pick, task_of_column
 from mmalign.data.readers.drafts import Draft, assemble
 from mmalign.data.readers.labels import choose_candidate, choose_name
 from mmalign.data.readers.options import ReadOptions
@@ -138,7 +137,7 @@ def _values(texts: list[str]) -> LabelColumn:
     return texts
 
 
-def _column(modality: str, files: Mapping[str, Path], ids: list[str]) -> Column:
+def _column(modality: str, files: Mapping[str, Path], ids: list[str]) -> MadeColumn:
     def make(index: int) -> Steps | None:
         file = files.get(ids[index])
         if file is None:
@@ -148,7 +147,7 @@ def _column(modality: str, files: Mapping[str, Path], ids: list[str]) -> Column:
             # One vector stands for a sequence of one step.
             return to_float32(to_array(array[None] if array.ndim == 1 else array, dims=2))
 
-    return Column(len(ids), make)
+    return MadeColumn(len(ids), make)
 
 
 def _common_dim(modality: str, files: Mapping[str, Path], ids: list[str]) -> int:

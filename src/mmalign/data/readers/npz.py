@@ -12,7 +12,7 @@ import numpy as np
 
 from mmalign.data.arrays import Array
 from mmalign.data.dataset import Dataset
-from mmalign.data.labels import Column, task_of_column
+from mmalign.data.labels import LabelColumn, task_of_column
 from mmalign.data.readers.drafts import Draft, assemble
 from mmalign.data.readers.labels import choose_candidate, choose_name
 from mmalign.data.readers.npz_contents import Contents, named, read_contents
@@ -88,7 +88,7 @@ def _task(contents: Sequence[Contents], key: str | None) -> Task:
     return task_of_column(_plain(np.concatenate(columns)))
 
 
-def _plain(values: Array) -> Column:
+def _plain(values: Array) -> LabelColumn:
     """Texts or numbers of an array with one entry a clip."""
     return to_texts(values) if values.dtype.kind in "US" else values
 

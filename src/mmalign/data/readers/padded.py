@@ -8,10 +8,9 @@ import numpy as np
 
 from mmalign.data.arrays import Array
 from mmalign.data.clip import Steps
+from mmalign.data.columns import MadeColumn, to_float32
 from mmalign.data.dataset import Dataset
-from mmalign.data.labels import Column, pick
-from mmalign.data.readers.columns import Column as LazySteps
-from mmalign.data.readers.columns import to_float32
+from mmalign.data.labels import LabelColumn, pick
 from mmalign.data.readers.drafts import Draft, assemble
 from mmalign.data.readers.padding import Bounds
 from mmalign.data.readers.values import is_text, to_text, unexpected
@@ -28,7 +27,7 @@ class Padded:
     ids: tuple[str, ...]
     arrays: Mapping[str, Array]
     bounds: Mapping[str, Bounds]
-    labels: Column | None
+    labels: LabelColumn | None
     words: Sequence[Sequence[str]] | None = None
 
     @property
@@ -59,7 +58,7 @@ class Padded:
                 notes.append(f"{split}: {name} of {empty} clips is all zeros: taken as missing")
         return notes
 
-    def _column(self, modality: str, kept: Sequence[int]) -> LazySteps:
+    def _column(self, modality: str, kept: Sequence[int]) -> MadeColumn:
         array, bounds = self.arrays[modality], self.bounds[modality]
 
         def make(index: int) -> Steps | None:
@@ -67,7 +66,7 @@ class Padded:
             start, stop = bounds[row]
             return to_float32(array[row, start:stop]) if stop > start else None
 
-        return LazySteps(len(kept), make)
+        return MadeColumn(len(kept), make)
 
 
 def assemble_padded(splits: Mapping[str, Padded], task: Task, notes: Iterable[str]) -> Dataset:

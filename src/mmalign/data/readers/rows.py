@@ -10,9 +10,9 @@ import numpy as np
 
 from mmalign.data.arrays import Array
 from mmalign.data.clip import Times
+from mmalign.data.columns import MadeColumn, column_of
 from mmalign.data.dataset import Dataset
-from mmalign.data.labels import Column as LabelColumn
-from mmalign.data.readers.columns import Column, column_of
+from mmalign.data.labels import LabelColumn
 from mmalign.data.readers.drafts import Draft, assemble
 from mmalign.data.readers.options import ReadOptions
 from mmalign.data.readers.vectors import (
@@ -85,7 +85,7 @@ class Part:
 class Texts:
     """The text modality of all splits, and what its user should know about it."""
 
-    by_split: Mapping[str, Column]
+    by_split: Mapping[str, MadeColumn]
     dim: int | None
     notes: tuple[str, ...]
 
@@ -161,9 +161,9 @@ def find_texts(parts: Mapping[str, Part], folder: Path, options: ReadOptions) ->
     return Texts(by_split, vectors.dim, _unknown_note(unknown, total, file))
 
 
-def _column(vectors: WordVectors, rows: Sequence[Rows]) -> Column:
+def _column(vectors: WordVectors, rows: Sequence[Rows]) -> MadeColumn:
     """One sequence of word vectors a clip, made when asked for; None for a clip without words."""
-    return Column(len(rows), lambda i: vectors.gather(rows[i]) if len(rows[i]) else None)
+    return MadeColumn(len(rows), lambda i: vectors.gather(rows[i]) if len(rows[i]) else None)
 
 
 def _rows_of(row: Row, vectors: WordVectors, part: Part) -> Rows:

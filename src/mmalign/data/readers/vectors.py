@@ -10,8 +10,8 @@ from jaxtyping import Float32, Int64
 
 from mmalign.data.arrays import read_npy, read_npz
 from mmalign.data.clip import Steps
+from mmalign.data.columns import to_float32
 from mmalign.data.pickles import map_file, read_pickle
-from mmalign.data.readers.columns import to_float32
 from mmalign.data.readers.glove import read_glove
 from mmalign.data.readers.kinds import Kind, kind_of
 from mmalign.data.readers.torch_file import Tensor, read_torch

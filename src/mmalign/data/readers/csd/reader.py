@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
+from mmalign.data.columns import MadeColumn
 from mmalign.data.dataset import Dataset
-from mmalign.data.readers.columns import Column
 from mmalign.data.readers.csd.folder import Folder, sort_files
 from mmalign.data.readers.csd.folds import corpus_of, standard_folds, video_of
 from mmalign.data.readers.csd.segments import Segment, cut, find_segments
@@ -55,8 +55,8 @@ def read_folder(path: Path, options: ReadOptions) -> Dataset:
     return assemble(drafts, dims, task, (*label_notes, *fold_notes, *texts.notes, *notes, *gaps))
 
 
-def _column(sequence: FeatureSequence, segments: Sequence[Segment]) -> Column:
-    return Column(len(segments), lambda index: cut(sequence, segments[index])[0])
+def _column(sequence: FeatureSequence, segments: Sequence[Segment]) -> MadeColumn:
+    return MadeColumn(len(segments), lambda index: cut(sequence, segments[index])[0])
 
 
 def _gap_notes(modalities: Mapping[str, FeatureSequence], segments: Sequence[Segment]) -> list[str]:
