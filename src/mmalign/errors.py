@@ -1,6 +1,9 @@
 """One exception family: every message says what is wrong, where, and what to do."""
 
+import difflib
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 
 class MMAlignError(Exception):
@@ -62,6 +65,48 @@ class DataError(MMAlignError):
     def __str__(self) -> str:
         text = f"{self.place}: {self.problem}" if self.place else self.problem
         return f"{text}. {self.fix}" if self.fix else text
+
+
+class _Located:
+    """Fills places in where a DataError passes through."""
+
+    def __init__(self, place: dict[str, str | Path | int | None]) -> None:
+        self._place = place
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, DataError):
+            error.located(**self._place)
+
+
+def located(**place: str | Path | int | None) -> _Located:
+    """Tell where the errors of a `with` block happen.
+
+    >>> with located(split="test"):
+    ...     raise DataError("no labels", fix="Give each clip one.")
+    Traceback (most recent call last):
+    ...
+    mmalign.errors.DataError: split test: no labels. Give each clip one.
+    """
+    return _Located(place)
+
+
+def damaged(problem: str, **place: Any) -> DataError:
+    """Say that a file is not what it was when it was written."""
+    return DataError(problem, fix="The file may be truncated or damaged; copy it again.", **place)
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """What may have been meant by a name that is not known.
+
+    >>> suggestion("windw", ["window", "epsilon"]), suggestion("x", ["window", "epsilon"])
+    ("did you mean 'window'?", 'there are window, epsilon')
+    """
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
 
 
 class CorruptArtifactError(MMAlignError):

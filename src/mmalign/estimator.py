@@ -1,7 +1,6 @@
 """MM-Align in six lines, with scikit-learn's manners."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,14 @@ from jaxtyping import Float, Shaped
 
 from mmalign import align
 from mmalign.data.batching import Batches
+from mmalign.data.columns import first_misfit
 from mmalign.data.dataset import Dataset
 from mmalign.data.intake import Clips, gathered, labelled, task_of, with_labels_that_fit
 from mmalign.data.missingness import surviving_ids
+from mmalign.data.non_finite import require_finite
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task
-from mmalign.errors import ConfigError, DataError, MMAlignError
+from mmalign.errors import ConfigError, DataError, MMAlignError, located
 from mmalign.files import replaced_directory, standing_directory
 from mmalign.model.pair import Pair
 from mmalign.predictor.device import choose_device
@@ -153,10 +154,8 @@ class MMAlign:
         return self._seen({"train": known, "valid": held_out}, task)
 
     def _labelled(self, name: str, clips: Clips, task: Task) -> Split:
-        try:
+        with located(split=name):
             return labelled(clips, [self.visible, self.victim], task)
-        except DataError as error:
-            raise error.located(split=name) from None
 
     def _seen(self, splits: Mapping[str, Split], task: Task) -> Dataset:
         see = find_method(self.config.method).see
@@ -294,7 +293,7 @@ class MMAlign:
         split = with_labels_that_fit(clips, pair, self.fitted.task)
         if self.victim not in split.sequences:
             absent = {**split.sequences, self.victim: [None] * len(split)}
-            split = replace(split, sequences=absent)
+            split = split.with_known_features(sequences=absent)
         see = find_method(self.config.method).see
         seen = see(self._pair_of(split), self.visible, self.victim)
         check_features(seen, self.fitted.features(), visible=self.visible)
@@ -381,27 +380,26 @@ def check_features(split: Split, features: Mapping[str, int], *, visible: str) -
     Raises:
         DataError: At the first clip for which that is not so.
     """
-    for clip in split:
-        if clip.is_missing(visible):
-            raise DataError("the visible modality is missing", clip=clip.id, modality=visible)
-        for name, dim in features.items():
-            steps = clip.sequences[name]
-            if steps is None:
-                continue
-            if len(steps) == 0 or steps.shape[1] != dim:
-                raise DataError(
-                    f"expected [time, {dim}], got {list(steps.shape)}", clip=clip.id, modality=name
-                )
-            if not np.isfinite(steps).all():
-                step, feature = (int(i) for i in np.argwhere(~np.isfinite(steps))[0])
-                raise DataError(
-                    "non-finite value",
-                    clip=clip.id,
-                    modality=name,
-                    step=step,
-                    feature=feature,
-                    fix="Clean it, or load the data with non_finite='zero' or 'clip'.",
-                )
+    is_visible = split.is_present(visible)
+    if not is_visible.all():
+        raise DataError(
+            "the visible modality is missing",
+            clip=split.ids[int(is_visible.argmin())],
+            modality=visible,
+            fix="Leave the clip out, or train a model whose visible modality it has.",
+        )
+    for name, dim in features.items():
+        column = split.sequences[name]
+        row = first_misfit(column, dim)
+        steps = None if row is None else column[row]
+        if row is not None and steps is not None:
+            raise DataError(
+                f"expected [time, {dim}], got {list(steps.shape)}",
+                clip=split.ids[row],
+                modality=name,
+                fix="Give the features that the model was trained on, a step or more of them.",
+            )
+    require_finite(split)
 
 
 def _check_replaceable(folder: Path) -> None:
@@ -425,7 +423,9 @@ def _dim(split: Split, modality: str) -> int:
     for steps in split.sequences[modality]:
         if steps is not None:
             return int(steps.shape[1])
-    raise DataError("no training clip has the modality", modality=modality)
+    raise DataError(
+        "no training clip has the modality", modality=modality, fix="Give some that have it."
+    )
 
 
 def _set_aside(train: Split, seed: int) -> tuple[Split, Split]:

@@ -34,7 +34,7 @@ def data(tmp_path_factory) -> Path:
         ids = set(dataset.splits["test"].ids)
         dataset = poisoned(dataset, "test", ids, modality, np.nan)
     path = tmp_path_factory.mktemp("data") / "twin"
-    write_native(replace(dataset, is_finite=True), path)  # or it would not be written
+    write_native(dataset.checked_finite(), path)  # or it would not be written
     return path
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from mmalign.data import Classification, Clip, Dataset, Regression, Split
-from mmalign.data.intake import gathered, labelled, suggested_task, task_of, with_labels_that_fit
+from mmalign.data.intake import gathered, labelled, task_of, with_labels_that_fit
+from mmalign.data.labels import suggested_task
 from mmalign.errors import DataError
 
 STEPS = np.zeros((2, 3), np.float32)

@@ -14,7 +14,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmalign.data import Clip, Dataset, Masks, Protocol, Regression, Split
+from mmalign.data import (
+    Clip,
+    Dataset,
+    Masks,
+    Protocol,
+    Regression,
+    Split,
+    load_dataset,
+    write_native,
+)
+from mmalign.data.columns import StoredColumn
 from mmalign.errors import ConfigError, DataError
 
 RATES = st.integers(1, 100).map(lambda percent: percent / 100)
@@ -163,3 +173,17 @@ def test_an_unknown_modality_is_refused():
         DataError, match=r"no modality 'smell'\. This dataset has text, audio, face"
     ):
         protocol(victim="smell").masks(make_dataset())
+
+
+def test_applying_masks_builds_no_clip_and_no_sequence(tmp_path, monkeypatch):
+    write_native(make_dataset(), tmp_path / "native")
+    stored = load_dataset(tmp_path / "native")
+
+    def refuse(*_):
+        raise AssertionError("a clip or a sequence was built")
+
+    monkeypatch.setattr(StoredColumn, "_steps_of", refuse)
+    monkeypatch.setattr(Split, "__getitem__", refuse)
+    for dataset in (stored, make_dataset()):
+        masked = Protocol(visible="text", victim="audio", survival=0.1).apply(dataset)
+        assert masked.splits["train"].is_present("audio").sum() == 5

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmalign.data.non_finite import apply_policy, find_non_finite
+from mmalign.data import Split, non_finite, split_by
+from mmalign.data.intake import labelled
+from mmalign.data.non_finite import apply_policy, find_non_finite, require_finite
 from mmalign.errors import DataError
 from tests.data.datasets import datasets, small_dataset
 
@@ -20,7 +22,7 @@ def poison(dataset, split, row, modality, step, feature, value):
     column[row] = column[row].copy()
     column[row][step, feature] = value
     poisoned = replace(part, sequences={**part.sequences, modality: column})
-    return replace(dataset, splits={**dataset.splits, split: poisoned}, is_finite=False)
+    return replace(dataset, splits={**dataset.splits, split: poisoned})
 
 
 @given(datasets(), st.data())
@@ -72,3 +74,45 @@ def test_clip_replaces_minus_infinity_by_the_smallest_training_value():
 def test_finite_data_is_untouched():
     dataset = small_dataset()
     assert apply_policy(dataset, "zero").splits == dataset.splits
+
+
+@pytest.fixture
+def scans(monkeypatch) -> list[str]:
+    """Modalities in the order in which they are searched for non-finite values."""
+    found: list[str] = []
+    scan = non_finite._scan
+
+    def counted(name, split, modality):
+        found.append(modality)
+        return scan(name, split, modality)
+
+    monkeypatch.setattr(non_finite, "_scan", counted)
+    return found
+
+
+def test_a_checked_split_is_not_scanned_again(scans):
+    clean = apply_policy(small_dataset(), "reject")
+    assert scans
+    scans.clear()
+    train = clean["train"]
+    derived = [train, train.select([1, 0]), train.only(train.modalities[:1])]
+    derived += [train.without(train.modalities[0], set(train.ids)), train.select([0]).select([0])]
+    derived += [labelled(train, train.modalities, clean.task)]
+    for split in derived:
+        require_finite(split)
+    apply_policy(clean, "reject")
+    apply_policy(split_by(clean, lambda _: "train"), "reject")
+    assert scans == []
+
+
+def test_new_arrays_are_scanned_whatever_was_known_of_the_old_ones(scans):
+    clean = apply_policy(small_dataset(), "reject")
+    scans.clear()
+    bad = poison(clean, "train", 0, clean.modalities[0], 0, 0, np.nan)
+    assert not bad.is_finite
+    with pytest.raises(DataError, match="non-finite value"):
+        apply_policy(bad, "reject")
+    with pytest.raises(DataError, match=r"step 0, feature 0: non-finite value\. Clean it"):
+        require_finite(bad["train"])
+    again = Split.from_clips(list(clean["train"]), clean.modalities, clean.task)
+    assert not again.is_finite

@@ -75,5 +75,5 @@ def test_a_file_that_is_not_the_recordings_is_refused(tmp_path):
     with pytest.raises(DataError, match="unexpected content"):
         smartwatch(file)
     file.write_bytes(b"nonsense")
-    with pytest.raises(DataError, match=r"not an \.npy file"):
+    with pytest.raises(DataError, match=r"not an \.npy array"):
         smartwatch(file)

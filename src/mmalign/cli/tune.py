@@ -85,14 +85,12 @@ def _open(data: str, *, non_finite: Any, label: str | None, vectors: Path | None
     from mmalign.data import open_dataset
     from mmalign.data.non_finite import apply_policy
     from mmalign.data.readers import ReadOptions
-    from mmalign.errors import DataError
+    from mmalign.errors import located
 
     dataset = open_dataset(data, ReadOptions(label=label, vectors=vectors))
     splits = {name: split for name, split in dataset.splits.items() if name != "test"}
-    try:
+    with located(file=data):
         return apply_policy(replace(dataset, splits=splits), non_finite)
-    except DataError as error:
-        raise error.located(file=data) from None
 
 
 class SearchLine:

@@ -1,12 +1,13 @@
 """Feature columns whose sequences stay where they are until they are asked for."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, overload
 
 import numpy as np
 from jaxtyping import Bool, Float32, Int64, UInt8
 
+from mmalign.data.arrays import Array
 from mmalign.data.clip import Steps, StepsColumn
 
 Counts = Int64[np.ndarray, " clips"]
@@ -36,6 +37,25 @@ class LazyColumn(StepsColumn, ABC):
 
     def __iter__(self) -> Iterator[Steps | None]:
         return map(self._steps_of, range(len(self)))
+
+
+class MadeColumn(LazyColumn):
+    """One modality of a split; every sequence is made when it is asked for, and not kept.
+
+    Args:
+        size: Number of clips.
+        make: The sequence of the clip at an index, or None where it is missing.
+    """
+
+    def __init__(self, size: int, make: Callable[[int], Steps | None]) -> None:
+        self._size = size
+        self._make = make
+
+    def __len__(self) -> int:
+        return self._size
+
+    def _steps_of(self, index: int) -> Steps | None:
+        return self._make(index)
 
 
 class StoredColumn(LazyColumn):
@@ -111,6 +131,23 @@ def lengths_of(column: StepsColumn) -> Counts:
     return np.array([0 if steps is None else len(steps) for steps in column], dtype=np.int64)
 
 
+def presence_in(column: StepsColumn) -> Bool[np.ndarray, " clips"]:
+    """Which sequences are there."""
+    if isinstance(column, StoredColumn):
+        return column.lengths > 0
+    return np.array([steps is not None for steps in column], dtype=bool)
+
+
+def first_misfit(column: StepsColumn, dim: int) -> int | None:
+    """The first row whose sequence is not `[time, dim]` with a step or more; None if all fit."""
+    if isinstance(column, StoredColumn) and column.dim == dim:
+        return None
+    for row, steps in enumerate(column):
+        if steps is not None and (steps.ndim != 2 or steps.shape[1] != dim or len(steps) == 0):
+            return row
+    return None
+
+
 def select_from(column: StepsColumn, rows: Sequence[int]) -> StepsColumn:
     """The sequences at these positions, in this order."""
     if isinstance(column, StoredColumn):
@@ -123,3 +160,19 @@ def drop_from(column: StepsColumn, is_gone: Iterable[bool]) -> StepsColumn:
     if isinstance(column, StoredColumn):
         return column.without(np.fromiter(is_gone, dtype=bool, count=len(column)))
     return [None if gone else steps for gone, steps in zip(is_gone, column, strict=True)]
+
+
+def column_of(arrays: Sequence[Array | None]) -> MadeColumn:
+    """A column of arrays as they lie in the file, converted to float32 when asked for."""
+
+    def make(index: int) -> Steps | None:
+        array = arrays[index]
+        return None if array is None else to_float32(array)
+
+    return MadeColumn(len(arrays), make)
+
+
+def to_float32(array: Array) -> Steps:
+    """The array as float32, itself if it is; what float32 cannot hold becomes an infinity."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return array.astype(np.float32, copy=False)

@@ -7,8 +7,6 @@ from mmalign.data.split import Split
 from mmalign.data.task import Task
 from mmalign.errors import DataError
 
-SPLITS = ("train", "valid", "test")
-
 
 @dataclass(frozen=True)
 class Dataset:
@@ -19,14 +17,12 @@ class Dataset:
         dims: Feature dimension of each modality, in the order of the source.
         splits: `train`, `valid`, `test`; at least one of them.
         notes: What a reader wants its user to know, e.g. which label column it took.
-        is_finite: Whether the features are known to hold no NaN or infinity.
     """
 
     task: Task
     dims: Mapping[str, int]
     splits: Mapping[str, Split]
     notes: tuple[str, ...] = ()
-    is_finite: bool = False
 
     def __getitem__(self, split: str) -> Split:
         if split not in self.splits:
@@ -34,7 +30,17 @@ class Dataset:
                 f"there is no {split} split",
                 fix=f"There are {', '.join(self.splits)}; mmalign.data.split_by makes others.",
             )
-        return replace(self.splits[split], task=self.task)
+        return self.splits[split].with_known_features(task=self.task)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether the features are known to hold no NaN or infinity."""
+        return all(split.is_finite for split in self.splits.values())
+
+    def checked_finite(self) -> "Dataset":
+        """The same dataset, marked as one whose features hold no NaN or infinity."""
+        splits = {name: split.checked_finite() for name, split in self.splits.items()}
+        return replace(self, splits=splits)
 
     @property
     def modalities(self) -> tuple[str, ...]:

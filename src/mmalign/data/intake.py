@@ -8,11 +8,10 @@ import numpy as np
 
 from mmalign.data.clip import Clip
 from mmalign.data.dataset import Dataset
-from mmalign.data.split import Split, encode_labels
+from mmalign.data.labels import encode_labels, suggested_task
+from mmalign.data.split import Split
 from mmalign.data.task import Classification, Label, Labels, Regression, Task
 from mmalign.errors import DataError
-
-MAX_CLASSES = 10_000
 
 if TYPE_CHECKING:
     Clips = Split | Clip | Iterable[Clip]
@@ -42,7 +41,7 @@ def labelled(clips: Clips, modalities: Sequence[str], task: Task) -> Split:
         labels: Labels = np.asarray(written, np.float32)
     else:
         labels = encode_labels(_ids(rows), written, task)
-    return replace(_unlabelled(rows, modalities, task), labels=labels)
+    return _unlabelled(rows, modalities, task).with_known_features(labels=labels)
 
 
 def with_labels_that_fit(clips: Clips, modalities: Sequence[str], task: Task) -> Split:
@@ -93,42 +92,6 @@ def task_of(clips: Split | list[Clip]) -> Task:
     return suggested_task([label for label in _written(clips) if label is not None])
 
 
-def suggested_task(labels: Sequence[Label]) -> Task:
-    """Classes for names and integers, a number for the rest.
-
-    An integer is the index of a class, here as everywhere.
-
-    Raises:
-        DataError: If there are both names and numbers, or integers that cannot be indices.
-
-    >>> suggested_task(["run", "walk", "run"])
-    Classification(classes=('run', 'walk'))
-    >>> suggested_task([0.5, 2])
-    Regression(low=-inf, high=inf)
-    """
-    kinds = {type(label) for label in labels}
-    if kinds == {str}:
-        return Classification(tuple(sorted(set(map(str, labels)))))
-    if str in kinds:
-        raise DataError(
-            "some labels are names and some are numbers", fix="Give all clips the same kind."
-        )
-    if kinds == {bool}:
-        return Classification(("False", "True"))
-    if kinds <= {int, bool}:
-        return _counted(min(map(int, labels)), max(map(int, labels)))
-    return Regression()
-
-
-def _counted(least: int, most: int) -> Classification:
-    if least < 0 or most >= MAX_CLASSES:
-        raise DataError(
-            f"integer labels are indices of classes, from 0; got {least if least < 0 else most}",
-            fix="Give classes by name, e.g. 'no' and 'yes', and numbers to predict as floats.",
-        )
-    return Classification(tuple(map(str, range(max(2, most + 1)))))
-
-
 def _written(rows: Split | list[Clip]) -> list[Label | None]:
     """Labels as people write them: names of classes where they are known, numbers elsewhere."""
     given = rows.labels if isinstance(rows, Split) else [clip.label for clip in rows]
@@ -159,7 +122,7 @@ def _ids(rows: Split | list[Clip]) -> list[str]:
 
 def _unlabelled(rows: Split | list[Clip], modalities: Sequence[str], task: Task) -> Split:
     if isinstance(rows, Split):
-        return replace(rows, labels=None, task=task)
+        return rows.with_known_features(labels=None, task=task)
     return Split.from_clips([replace(clip, label=None) for clip in rows], modalities, task)
 
 

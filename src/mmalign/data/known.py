@@ -74,7 +74,7 @@ def verify(path: Path, options: ReadOptions | None = None) -> list[Finding]:
         DataError: If there is no such path.
     """
     if not path.exists():
-        raise DataError("there is no such file or directory", file=path)
+        raise DataError("there is no such file or directory", file=path, fix="Check the path.")
     findings = _check_files(path)
     if is_native(path):
         findings += [_check_pages(file) for file in sorted(path.glob("*.parquet"))]

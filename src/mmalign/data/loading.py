@@ -9,7 +9,7 @@ from mmalign.data.non_finite import Policy, apply_policy
 from mmalign.data.readers import ReadOptions, read
 from mmalign.data.smartwatch import smartwatch
 from mmalign.data.twin import synthetic_twin
-from mmalign.errors import DataError
+from mmalign.errors import located
 
 BUILT_IN: Mapping[str, Callable[[], Dataset]] = {
     "smartwatch": smartwatch,
@@ -27,10 +27,7 @@ def open_dataset(path: str | PathLike[str], options: ReadOptions | None = None) 
     place = Path(path)
     if not place.exists() and str(path) in BUILT_IN:
         return BUILT_IN[str(path)]()
-    try:
-        return read(place, options or ReadOptions())
-    except DataError as error:
-        raise error.located(file=place) from None
+    return read(place, options or ReadOptions())
 
 
 def load_dataset(
@@ -56,7 +53,5 @@ def load_dataset(
     ('visible', 'victim')
     """
     options = ReadOptions(label=label, vectors=None if vectors is None else Path(vectors))
-    try:
+    with located(file=Path(path)):
         return apply_policy(open_dataset(path, options), non_finite)
-    except DataError as error:
-        raise error.located(file=Path(path)) from None

@@ -9,7 +9,8 @@ from hashlib import blake2b
 from pathlib import Path
 
 from mmalign.data.dataset import Dataset
-from mmalign.errors import ConfigError, DataError
+from mmalign.data.pickles import map_file
+from mmalign.errors import ConfigError, DataError, located
 from mmalign.files import write_atomically
 
 SETTINGS = ("A", "B")
@@ -113,15 +114,15 @@ class Masks:
                     fix="These masks were made for another dataset.",
                 )
             splits[name] = split.without(self.protocol.victim, gone)
-            for clip in splits[name]:
-                if clip.is_missing(self.protocol.visible):
-                    raise DataError(
-                        "the visible modality is missing",
-                        split=name,
-                        clip=clip.id,
-                        modality=self.protocol.visible,
-                        fix="Swap visible and victim, or leave the clip out.",
-                    )
+            is_visible = split.is_present(self.protocol.visible)
+            if not is_visible.all():
+                raise DataError(
+                    "the visible modality is missing",
+                    split=name,
+                    clip=split.ids[int(is_visible.argmin())],
+                    modality=self.protocol.visible,
+                    fix="Swap visible and victim, or leave the clip out.",
+                )
         return replace(pair, splits=splits)
 
     def save(self, file: Path) -> None:
@@ -136,12 +137,8 @@ class Masks:
         Raises:
             DataError: If the file is not such a file.
         """
-        try:
-            return Masks.parse(file.read_bytes())
-        except OSError as error:
-            raise DataError(f"not a masks file ({error})", file=file) from error
-        except DataError as error:
-            raise error.located(file=file) from None
+        with located(file=file):
+            return Masks.parse(bytes(map_file(file)))
 
     @staticmethod
     def parse(content: bytes) -> "Masks":
@@ -155,7 +152,8 @@ class Masks:
             missing = {str(k): tuple(map(str, ids)) for k, ids in parsed["missing"].items()}
             return Masks(Protocol(**parsed["protocol"]), missing)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DataError(f"not a masks file ({error})") from error
+            fix = "Give a file that Masks.save or `mmalign train` wrote."
+            raise DataError(f"not a masks file ({error})", fix=fix) from error
 
 
 def surviving_ids(ids: Sequence[str], *, count: int, seed: int) -> frozenset[str]:

@@ -52,6 +52,25 @@ def _scan(split_name: str, split: Split, modality: str) -> NonFinite | None:
     return first and NonFinite(split_name, modality, values, clips, *first)
 
 
+def require_finite(split: Split) -> None:
+    """Look for NaN and infinity, unless the split was checked before.
+
+    Raises:
+        DataError: At the first non-finite value.
+    """
+    for modality in () if split.is_finite else split.modalities:
+        found = _scan("", split, modality)
+        if found is not None:
+            raise DataError(
+                "non-finite value",
+                clip=found.first_clip,
+                modality=modality,
+                step=found.first_step,
+                feature=found.first_feature,
+                fix="Clean it, or load the data with non_finite='zero' or 'clip'.",
+            )
+
+
 def apply_policy(dataset: Dataset, policy: Policy) -> Dataset:
     """A dataset of finite values only, with a note for every modality that was cleaned.
 
@@ -62,9 +81,10 @@ def apply_policy(dataset: Dataset, policy: Policy) -> Dataset:
     Raises:
         DataError: Under `reject`, at the first non-finite value.
     """
-    found = [] if dataset.is_finite else find_non_finite(dataset)
+    unchecked = {name: split for name, split in dataset.splits.items() if not split.is_finite}
+    found = find_non_finite(replace(dataset, splits=unchecked))
     if not found:
-        return replace(dataset, is_finite=True)
+        return dataset.checked_finite()
     if policy == "reject":
         raise _rejection(found[0])
     splits = dict(dataset.splits)
@@ -76,7 +96,7 @@ def apply_policy(dataset: Dataset, policy: Policy) -> Dataset:
         totals[summary.modality] += summary.values
     verb = {"zero": "set to zero", "clip": "clipped"}[policy]
     notes = tuple(f"{count} non-finite values of {m} {verb}" for m, count in totals.items())
-    return replace(dataset, splits=splits, notes=dataset.notes + notes, is_finite=True)
+    return replace(dataset, splits=splits, notes=dataset.notes + notes).checked_finite()
 
 
 def _rejection(summary: NonFinite) -> DataError:

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Float32
 
+from mmalign.data.arrays import read_npy_object
 from mmalign.data.clip import Clip
 from mmalign.data.dataset import Dataset
-from mmalign.data.pickles import read_npy_object
 from mmalign.data.split import Split
 from mmalign.data.task import Classification
 from mmalign.data.validation import validate
-from mmalign.errors import DataError
+from mmalign.errors import DataError, damaged
 
 SUBJECTS: Mapping[str, frozenset[int]] = {
     "train": frozenset({1, 4, 5, 7, 10}),
@@ -43,7 +43,7 @@ def smartwatch(file: Path | None = None) -> Dataset:
     try:
         clips = _cut(content)
     except (KeyError, TypeError, IndexError, ValueError) as error:
-        raise DataError(f"unexpected content ({error!r})", file=file or _packaged_file()) from error
+        raise damaged(f"unexpected content ({error!r})", file=file or _packaged_file()) from error
     mean, scale = _statistics([window for _, window, _ in clips["train"]])
     task = Classification(tuple(map(str, content["y_labels"])))
     splits = {

@@ -1,14 +1,17 @@
 """A split: clips stored column by column, so that selecting and dropping cost nothing."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Int64
 
 from mmalign.data.clip import Clip, Steps, StepsColumn, Times
-from mmalign.data.columns import drop_from, lengths_of, select_from
-from mmalign.data.task import Label, Labels, Task
+from mmalign.data.columns import drop_from, lengths_of, presence_in, select_from
+from mmalign.data.labels import encode_labels
+from mmalign.data.task import Labels, Task
 from mmalign.errors import DataError
 
 
@@ -18,7 +21,8 @@ class Split:
 
     Column `sequences[modality][i]` is a view `[time, dim]` of clip i's features, or None where
     the modality is missing; views may point into a memory-mapped file. `task` is known where the
-    split was taken out of a dataset.
+    split was taken out of a dataset. `is_finite` says that the features were checked and hold no
+    NaN or infinity; a split with other sequences, `replace(split, sequences=…)`, is unchecked.
     """
 
     ids: tuple[str, ...]
@@ -27,6 +31,7 @@ class Split:
     words: Sequence[Sequence[str] | None] | None = None
     times: Sequence[Times | None] | None = None
     task: Task | None = None
+    is_finite: bool = field(default=False, init=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -50,7 +55,7 @@ class Split:
 
     def is_present(self, modality: str) -> Bool[np.ndarray, " clips"]:
         """Which clips have the modality."""
-        return np.array([steps is not None for steps in self.sequences[modality]], dtype=bool)
+        return presence_in(self.sequences[modality])
 
     def lengths(self, modality: str) -> Int64[np.ndarray, " clips"]:
         """Steps of each clip in the modality; 0 where it is missing."""
@@ -59,23 +64,49 @@ class Split:
     def select(self, indices: Iterable[int] | Int64[np.ndarray, " rows"]) -> "Split":
         """The clips at these positions, in this order."""
         rows = [int(index) for index in indices]
-        return Split(
+        return self.with_known_features(
             ids=tuple(self.ids[row] for row in rows),
             labels=None if self.labels is None else self.labels[rows],
             sequences={m: select_from(column, rows) for m, column in self.sequences.items()},
             words=None if self.words is None else [self.words[row] for row in rows],
             times=None if self.times is None else [self.times[row] for row in rows],
-            task=self.task,
         )
 
     def only(self, modalities: Sequence[str]) -> "Split":
         """The same clips with these modalities alone."""
-        return replace(self, sequences={name: self.sequences[name] for name in modalities})
+        return self.with_known_features(sequences={m: self.sequences[m] for m in modalities})
 
     def without(self, modality: str, ids: Collection[str]) -> "Split":
         """The same clips; those named lose the modality: its arrays are dropped, not zeroed."""
         kept = drop_from(self.sequences[modality], (clip_id in ids for clip_id in self.ids))
-        return replace(self, sequences={**self.sequences, modality: kept})
+        return self.with_known_features(sequences={**self.sequences, modality: kept})
+
+    def with_known_features(self, **changes: Any) -> "Split":
+        """Replace fields by others that bring no new features: if these were checked, they are."""
+        changed = replace(self, **changes)
+        return changed.checked_finite() if self.is_finite else changed
+
+    def checked_finite(self) -> "Split":
+        """The same split, marked as one whose features hold no NaN or infinity."""
+        checked = copy(self)
+        object.__setattr__(checked, "is_finite", True)
+        return checked
+
+    @staticmethod
+    def joined(parts: Sequence["Split"]) -> "Split":
+        """The clips of all parts, one after the other; a single part stays what it is."""
+        if len(parts) == 1:
+            return parts[0]
+        labels = [part.labels for part in parts if part.labels is not None]
+        split = Split(
+            ids=tuple(clip_id for part in parts for clip_id in part.ids),
+            labels=np.concatenate(labels) if len(labels) == len(parts) else None,
+            sequences={m: [s for p in parts for s in p.sequences[m]] for m in parts[0].sequences},
+            words=_chained([(part.words, len(part)) for part in parts]),
+            times=_chained([(part.times, len(part)) for part in parts]),
+            task=parts[0].task,
+        )
+        return split.checked_finite() if all(part.is_finite for part in parts) else split
 
     @staticmethod
     def from_clips(clips: Sequence[Clip], modalities: Sequence[str], task: Task) -> "Split":
@@ -95,18 +126,26 @@ class Split:
         )
 
 
+def _chained(columns: Sequence[tuple[Sequence[Any] | None, int]]) -> list[Any] | None:
+    if all(column is None for column, _ in columns):
+        return None
+    filled = (column if column is not None else [None] * size for column, size in columns)
+    return [value for column in filled for value in column]
+
+
 def _to_steps(clip: Clip, modality: str) -> Steps | None:
     features = clip.sequences.get(modality)
     if features is None:
         return None
+    fix = "A sequence is an array of numbers [time, dim]; None stands for a missing one."
     try:
         steps = np.asarray(features, dtype=np.float32)
     except (TypeError, ValueError) as error:
-        raise DataError(f"not numbers ({error})", clip=clip.id, modality=modality) from error
+        problem = f"not numbers ({error})"
+        raise DataError(problem, clip=clip.id, modality=modality, fix=fix) from error
     if steps.ndim != 2:
-        raise DataError(
-            f"expected [time, dim], got {list(steps.shape)}", clip=clip.id, modality=modality
-        )
+        problem = f"expected [time, dim], got {list(steps.shape)}"
+        raise DataError(problem, clip=clip.id, modality=modality, fix=fix)
     return steps
 
 
@@ -115,20 +154,3 @@ def _labels_of(clips: Sequence[Clip], task: Task) -> Labels | None:
     if all(label is None for label in labels):
         return None
     return encode_labels([clip.id for clip in clips], labels, task)
-
-
-def encode_labels(ids: Sequence[str], labels: Sequence[Label | None], task: Task) -> Labels:
-    """Labels as the task stores them.
-
-    Raises:
-        DataError: If a clip has no label, or one that does not fit the task.
-    """
-    encoded = np.empty(len(labels), dtype=task.dtype)
-    for index, (clip_id, label) in enumerate(zip(ids, labels, strict=True)):
-        if label is None:
-            raise DataError("no label, though other clips have one", clip=clip_id)
-        try:
-            encoded[index] = task.encode(label)
-        except DataError as error:
-            raise error.located(clip=clip_id) from None
-    return encoded

@@ -1,15 +1,12 @@
 """Make splits for data that came without them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from hashlib import blake2b
-from typing import Any
 
-import numpy as np
-
-from mmalign.data.dataset import SPLITS, Dataset
+from mmalign.data.dataset import Dataset
 from mmalign.data.split import Split
-from mmalign.data.task import Labels
+from mmalign.data.split_names import SPLITS
 from mmalign.data.validation import validate
 from mmalign.errors import ConfigError, DataError
 
@@ -30,8 +27,9 @@ def split_by(dataset: Dataset, choose: Callable[[str], str | None]) -> Dataset:
     >>> list(small.splits)
     ['train', 'test']
     """
-    chosen: dict[str, list[tuple[Split, int]]] = {name: [] for name in SPLITS}
+    chosen: dict[str, list[Split]] = {name: [] for name in SPLITS}
     for split in dataset.splits.values():
+        rows: dict[str | None, list[int]] = {}
         for row, clip_id in enumerate(split.ids):
             name = choose(clip_id)
             if name is not None and name not in chosen:
@@ -40,9 +38,11 @@ def split_by(dataset: Dataset, choose: Callable[[str], str | None]) -> Dataset:
                     clip=clip_id,
                     fix=f"Answer {', '.join(SPLITS)}, or None to leave the clip out.",
                 )
-            if name is not None:
-                chosen[name].append((split, row))
-    splits = {name: _collect(rows, dataset) for name, rows in chosen.items() if rows}
+            rows.setdefault(name, []).append(row)
+        for name in SPLITS:
+            if name in rows:
+                chosen[name].append(split.select(rows[name]))
+    splits = {name: Split.joined(parts) for name, parts in chosen.items() if parts}
     return validate(replace(dataset, splits=splits))
 
 
@@ -67,26 +67,3 @@ def random_split(*, valid: float = 0.1, test: float = 0.2, seed: int = 0) -> Cal
         return "test" if drawn < test else "valid" if drawn < test + valid else "train"
 
     return choose
-
-
-def _collect(rows: Sequence[tuple[Split, int]], dataset: Dataset) -> Split:
-    return Split(
-        ids=tuple(split.ids[row] for split, row in rows),
-        labels=_labels(rows, dataset),
-        sequences={m: [split.sequences[m][row] for split, row in rows] for m in dataset.dims},
-        words=_optional([(split.words, row) for split, row in rows]),
-        times=_optional([(split.times, row) for split, row in rows]),
-    )
-
-
-def _labels(rows: Sequence[tuple[Split, int]], dataset: Dataset) -> Labels | None:
-    if any(split.labels is None for split, _ in rows):
-        return None
-    values = [split.labels[row] for split, row in rows if split.labels is not None]
-    return np.array(values, dtype=dataset.task.dtype)
-
-
-def _optional(column: Sequence[tuple[Sequence[Any] | None, int]]) -> list[Any] | None:
-    if all(values is None for values, _ in column):
-        return None
-    return [None if values is None else values[row] for values, row in column]

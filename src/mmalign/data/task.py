@@ -29,7 +29,9 @@ class Regression:
         try:
             value = np.float32(label)
         except (TypeError, ValueError) as error:
-            raise DataError(f"label {label!r} is not a number") from error
+            raise DataError(
+                f"label {label!r} is not a number", fix="Correct the label, or leave the clip out."
+            ) from error
         if not (np.isfinite(value) and self.low <= value <= self.high):
             raise DataError(
                 f"label {label} is outside {self.low:g}..{self.high:g}",
@@ -51,7 +53,10 @@ class Classification:
 
     def __post_init__(self) -> None:
         if len(self.classes) < 2 or len(set(self.classes)) != len(self.classes):
-            raise DataError(f"need two or more different class names, got {list(self.classes)}")
+            raise DataError(
+                f"need two or more different class names, got {list(self.classes)}",
+                fix="Give clips of two classes or more, or numbers to predict as floats.",
+            )
 
     def encode(self, label: Label) -> np.int64:
         """The label, an index or a class name, as it is stored.

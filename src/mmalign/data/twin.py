@@ -17,6 +17,7 @@ from jaxtyping import Float32, Int64
 from mmalign.data.clip import Clip
 from mmalign.data.dataset import Dataset
 from mmalign.data.split import Split
+from mmalign.data.split_names import SPLITS
 from mmalign.data.task import Classification
 from mmalign.data.validation import validate
 from mmalign.errors import ConfigError
@@ -91,7 +92,7 @@ def synthetic_twin(config: TwinConfig | None = None) -> Twin:
     task = Classification(("low", "low, flagged", "high", "high, flagged"))
     alignment: dict[str, Alignment] = {}
     splits = {}
-    for name, count in zip(("train", "valid", "test"), config.clips, strict=True):
+    for name, count in zip(SPLITS, config.clips, strict=True):
         clips = []
         for number in range(count):
             clip, truth = _make_clip(f"{name}-{number:05d}", config, books, random)

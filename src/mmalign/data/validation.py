@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from mmalign.data.clip import Clip
-from mmalign.data.columns import StoredColumn
-from mmalign.data.dataset import SPLITS, Dataset
+from mmalign.data.columns import first_misfit
+from mmalign.data.dataset import Dataset
 from mmalign.data.split import Split
+from mmalign.data.split_names import SPLITS
 from mmalign.data.task import Classification
-from mmalign.errors import DataError
+from mmalign.errors import DataError, located
 
 
 def validate(dataset: Dataset) -> Dataset:
@@ -22,62 +22,47 @@ def validate(dataset: Dataset) -> Dataset:
     if not dataset.splits:
         raise DataError("no splits", fix=f"Expected some of {', '.join(SPLITS)}.")
     if not dataset.dims:
-        raise DataError("no modalities")
+        raise DataError("no modalities", fix="Give each clip a sequence of one or more.")
     owner: dict[str, str] = {}
     for name, split in dataset.splits.items():
-        try:
-            _validate_split(name, split, dataset.dims)
+        with located(split=name):
+            _validate_split(name, split)
+            _validate_features(split, dataset.dims)
             _validate_labels(split, dataset)
             _claim_ids(name, split, owner)
-        except DataError as error:
-            raise error.located(split=name) from None
     return dataset
 
 
-def _validate_split(name: str, split: Split, dims: Mapping[str, int]) -> None:
+def _validate_split(name: str, split: Split) -> None:
     if name not in SPLITS:
         raise DataError(f"unknown split {name!r}", fix=f"Expected {', '.join(SPLITS)}.")
     if len(split) == 0:
         raise DataError("the split is empty", fix="Leave it out, or give it clips.")
-    if not _is_stored_soundly(split, dims):
-        for clip in split:
-            _validate_clip(clip, dims)
 
 
-def _is_stored_soundly(split: Split, dims: Mapping[str, int]) -> bool:
-    """Whether columns of a file tell, without a look at any clip, that all clips are sound."""
-    has_steps = np.zeros(len(split), dtype=bool)
+def _validate_features(split: Split, dims: Mapping[str, int]) -> None:
+    is_present = np.zeros(len(split), dtype=bool)
     for name, column in split.sequences.items():
-        if not isinstance(column, StoredColumn) or column.dim != dims[name]:
-            return False
-        has_steps |= column.lengths > 0
-    return bool(has_steps.all())
-
-
-def _validate_clip(clip: Clip, dims: Mapping[str, int]) -> None:
-    if all(clip.is_missing(name) for name in dims):
+        row = first_misfit(column, dims[name])
+        steps = None if row is None else column[row]
+        if row is not None and steps is not None:
+            is_empty = steps.ndim == 2 and steps.shape[1] == dims[name]
+            shape = f"expected [time, {dims[name]}], got {list(steps.shape)}"
+            raise DataError(
+                "the sequence has no steps" if is_empty else shape,
+                clip=split.ids[row],
+                modality=name,
+                fix="Store a missing modality as null, and leave out clips that are empty."
+                if is_empty
+                else "All clips share one feature dimension per modality.",
+            )
+        is_present |= split.is_present(name)
+    if not is_present.all():
         raise DataError(
             "every modality is missing",
-            clip=clip.id,
+            clip=split.ids[int(is_present.argmin())],
             fix="Leave the clip out: at least one modality must stay.",
         )
-    for name, steps in clip.sequences.items():
-        if steps is None:
-            continue
-        if steps.ndim != 2 or steps.shape[1] != dims[name]:
-            raise DataError(
-                f"expected [time, {dims[name]}], got {list(steps.shape)}",
-                clip=clip.id,
-                modality=name,
-                fix="All clips share one feature dimension per modality.",
-            )
-        if len(steps) == 0:
-            raise DataError(
-                "the sequence has no steps",
-                clip=clip.id,
-                modality=name,
-                fix="Store a missing modality as null, and leave out clips that are empty.",
-            )
 
 
 def _validate_labels(split: Split, dataset: Dataset) -> None:
@@ -90,16 +75,14 @@ def _validate_labels(split: Split, dataset: Dataset) -> None:
         is_bad = ~(np.isfinite(labels) & (labels >= task.low) & (labels <= task.high))
     if is_bad.any():
         first = int(np.argmax(is_bad))
-        try:
+        with located(clip=split.ids[first]):
             task.encode(labels[first].item())
-        except DataError as error:
-            raise error.located(clip=split.ids[first]) from None
 
 
 def _claim_ids(name: str, split: Split, owner: dict[str, str]) -> None:
     for clip_id in split.ids:
         if not clip_id:
-            raise DataError("a clip has an empty id")
+            raise DataError("a clip has an empty id", fix="Give each clip a name of its own.")
         if clip_id in owner:
             other = owner[clip_id]
             where = "twice" if other == name else f"in {other} as well"

@@ -32,7 +32,9 @@ def mean_plans(predictor: Predictor, config: Config, clips: Split) -> dict[str, 
     lengths = clips.lengths(predictor.visible)
     is_complete = clips.is_present(predictor.victim)
     if not is_complete.any():
-        raise DataError("no clip has its victim", modality=predictor.victim)
+        raise DataError(
+            "no clip has its victim", modality=predictor.victim, fix="Give clips that have both."
+        )
     steps = min(SHORTEST, int(lengths[is_complete].max()))
     chosen = clips.select(np.flatnonzero(is_complete & (lengths >= steps)))
     solved, guessed = _plans(predictor, config, chosen)
@@ -63,10 +65,10 @@ def take_apart(
     """
     test = dataset["test"]
     if clip_id not in test.ids:
-        raise DataError("there is no such clip", split="test", clip=clip_id)
+        raise DataError("there is no such clip", split="test", clip=clip_id, fix="Name another.")
     found = test.select([test.ids.index(clip_id)])
     if not found.is_present(predictor.victim)[0]:
-        raise DataError("the clip has no victim to line up with", clip=clip_id)
+        raise DataError("the clip has no victim to line up with", clip=clip_id, fix="Name another.")
     solved, guessed = _plans(predictor, config, found)
     clip = found[0]
     return {
@@ -101,7 +103,9 @@ def choose_clip(clips: Split, visible: str, victim: str) -> str:
     """
     candidates = np.flatnonzero(clips.is_present(victim) & clips.is_present(visible))
     if len(candidates) == 0:
-        raise DataError("no clip has its victim", split="test", modality=victim)
+        raise DataError(
+            "no clip has its victim", split="test", modality=victim, fix="Choose another pair."
+        )
     lengths = clips.lengths(visible)
     has_words = [
         clips.words is not None and clips.words[int(row)] is not None for row in candidates

@@ -1,6 +1,5 @@
 """Suites: the paper's tables and figures as lists of jobs."""
 
-import difflib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +7,8 @@ from typing import Any
 
 from mmalign.align import smallest_window
 from mmalign.data.dataset import Dataset
-from mmalign.errors import ConfigError, DataError
+from mmalign.data.split_names import SPLITS
+from mmalign.errors import ConfigError, DataError, suggestion
 from mmalign.experiments.job import Entry, Job, Kind
 from mmalign.experiments.plan_study import choose_clip
 from mmalign.training.config import IMPROVED
@@ -202,13 +202,13 @@ def list_entries(dataset: Dataset, scope: Scope, suites: Sequence[str]) -> list[
         )
     if problems:
         raise ConfigError(problems)
-    for split in ("train", "valid", "test"):
+    for split in SPLITS:
         if dataset[split].labels is None:
-            raise DataError("a grid needs labels", split=split)
+            raise DataError("a grid needs labels", split=split, fix="Give each clip one.")
     for visible, victim in scope.pairs:
         dataset.require(visible, victim)
         if visible == victim:
-            raise DataError("a pair needs two modalities", modality=visible)
+            raise DataError("a pair needs two modalities", modality=visible, fix="Name two.")
     return [entry for name in suites for entry in SUITES[name](dataset, scope)]
 
 
@@ -281,6 +281,4 @@ def _smallest_window(dataset: Dataset, visible: str, victim: str) -> int:
 
 
 def _unknown(what: str, name: str, known: Mapping[str, Any]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-    return f"unknown {what} {name!r}; {hint}"
+    return f"unknown {what} {name!r}; {suggestion(name, known)}"

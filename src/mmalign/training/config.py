@@ -1,13 +1,12 @@
 """Everything that decides a training run, but for data and protocol."""
 
-import difflib
 import math
 import tomllib
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from mmalign.errors import ConfigError
+from mmalign.errors import ConfigError, suggestion
 from mmalign.model.config import BackboneConfig
 
 
@@ -104,9 +103,7 @@ def config_from(settings: dict[str, Any]) -> Config:
     for name, given in settings.items():
         value = given.item() if hasattr(given, "item") else given  # numpy's scalars are welcome
         if name not in types:
-            near = difflib.get_close_matches(name, types, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            problems.append(f"unknown setting {name!r}{hint}")
+            problems.append(f"unknown setting {name!r}; {suggestion(name, types)}")
         elif types[name] is float and isinstance(value, int) and not isinstance(value, bool):
             values[name] = float(value)
         elif type(value) is not types[name]:

@@ -1,6 +1,5 @@
 """Methods by name: what each one sees of the data, and who imputes."""
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,7 +10,7 @@ from mmalign.data.dataset import Dataset
 from mmalign.data.missingness import Masks
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Task
-from mmalign.errors import ConfigError
+from mmalign.errors import ConfigError, suggestion
 from mmalign.imputers import (
     MFM,
     SMIL,
@@ -45,7 +44,8 @@ def see_as_masked(split: Split, _visible: str, _victim: str) -> Split:
 
 def see_visible_twice(split: Split, visible: str, victim: str) -> Split:
     """The visible modality on both sides: the victim is never looked at."""
-    return replace(split, sequences={**split.sequences, victim: split.sequences[visible]})
+    twice = {**split.sequences, victim: split.sequences[visible]}
+    return split.with_known_features(sequences=twice)
 
 
 @dataclass(frozen=True)
@@ -174,9 +174,7 @@ def find_method(name: str) -> Method:
         ConfigError: If there is none, with a suggestion.
     """
     if name not in METHODS:
-        near = difflib.get_close_matches(name, METHODS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(METHODS)}"
-        raise ConfigError(f"unknown method {name!r}{hint}")
+        raise ConfigError(f"unknown method {name!r}; {suggestion(name, METHODS)}")
     return METHODS[name]
 
 

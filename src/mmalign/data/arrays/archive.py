@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 
 from mmalign.data.pickles import map_file
-from mmalign.errors import DataError
+from mmalign.errors import DataError, damaged
 
 LOCAL_HEADER = struct.Struct("<4s22xHH")
 UNREADABLE = (
@@ -35,11 +35,7 @@ class Archive:
         try:
             self._zip = zipfile.ZipFile(file)
         except UNREADABLE as error:
-            raise DataError(
-                f"not a readable zip archive ({error})",
-                file=file,
-                fix="The file may be truncated; copy it again.",
-            ) from error
+            raise damaged(f"not a readable zip archive ({error})", file=file) from error
         self._entries = {entry.filename: entry for entry in self._zip.infolist()}
         self._refuse_bombs()
 
@@ -67,14 +63,12 @@ class Archive:
         """
         entry = self._entries.get(name)
         if entry is None:
-            raise DataError(f"there is no entry {name!r} in the archive", file=self.file)
+            raise damaged(f"there is no entry {name!r} in the archive", file=self.file)
         packed = self._packed(entry)
         content = memoryview(_unpacked(packed, entry, self.file))
         if len(content) != entry.file_size or zlib.crc32(content) != entry.CRC:
-            raise DataError(
-                f"entry {name!r} does not have the bytes that were stored",
-                file=self.file,
-                fix="The file is damaged; copy it again.",
+            raise damaged(
+                f"entry {name!r} does not have the bytes that were stored", file=self.file
             )
         return content
 
@@ -92,17 +86,19 @@ class Archive:
         try:
             magic, name, extra = LOCAL_HEADER.unpack(self.data[start : start + 30])
         except struct.error as error:
-            raise DataError("an entry lies outside the archive", file=self.file) from error
+            raise damaged("an entry lies outside the archive", file=self.file) from error
         first = start + 30 + name + extra
         packed = self.data[first : first + entry.compress_size]
         if magic != b"PK\x03\x04" or len(packed) != entry.compress_size:
-            raise DataError(f"entry {entry.filename!r} is damaged", file=self.file)
+            raise damaged(f"entry {entry.filename!r} is damaged", file=self.file)
         return packed
 
 
 def _unpacked(packed: memoryview, entry: zipfile.ZipInfo, file: Path) -> bytes | memoryview:
     if entry.flag_bits & 1:
-        raise DataError(f"entry {entry.filename!r} is encrypted", file=file)
+        raise DataError(
+            f"entry {entry.filename!r} is encrypted", file=file, fix="Store it without a password."
+        )
     if entry.compress_type == zipfile.ZIP_STORED:
         return packed
     if entry.compress_type != zipfile.ZIP_DEFLATED:
@@ -115,4 +111,4 @@ def _unpacked(packed: memoryview, entry: zipfile.ZipInfo, file: Path) -> bytes |
         # One byte more than announced is enough to see that the announcement is wrong.
         return zlib.decompressobj(-15).decompress(packed, entry.file_size + 1)
     except (zlib.error, MemoryError, OverflowError) as error:
-        raise DataError(f"entry {entry.filename!r} is damaged ({error})", file=file) from error
+        raise damaged(f"entry {entry.filename!r} is damaged ({error})", file=file) from error

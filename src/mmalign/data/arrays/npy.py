@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Shaped
 
 from mmalign.data.arrays.archive import Archive
-from mmalign.data.pickles import map_file
-from mmalign.errors import DataError
+from mmalign.data.pickles import PickleMachine, map_file
+from mmalign.errors import DataError, damaged, located
 
 MAGIC = b"\x93NUMPY"
 MAX_HEADER_BYTES = 10_000
@@ -28,10 +28,8 @@ def read_npy(file: Path) -> Array:
     Raises:
         DataError: If it is no such file, is damaged, or holds Python objects.
     """
-    try:
+    with located(file=file):
         return parse_npy(map_file(file))
-    except DataError as error:
-        raise error.located(file=file) from None
 
 
 def read_npz(file: Path) -> dict[str, Array]:
@@ -60,23 +58,41 @@ def parse_npy(data: memoryview) -> Array:
     Raises:
         DataError: If they are no `.npy` file, do not fit their header, or hold Python objects.
     """
-    if bytes(data[:6]) != MAGIC or len(data) < 12:
-        raise DataError("not an .npy array")
-    size = 2 if data[6] == 1 else 4
-    start = 8 + size + int.from_bytes(data[8 : 8 + size], "little")
-    if data[6] not in (1, 2, 3) or start > min(len(data), MAX_HEADER_BYTES):
-        raise DataError("not a readable .npy header")
-    header = str(data[8 + size : start], "latin-1")
+    header, start = _header(data)
     dtype, order, shape = _described(header)
     expected = math.prod(shape) * dtype.itemsize
     if expected != len(data) - start:
-        raise DataError(
-            f"an array of shape {list(shape)} needs {expected} bytes, got {len(data) - start}",
-            fix="The file may be truncated; copy it again.",
+        raise damaged(
+            f"an array of shape {list(shape)} needs {expected} bytes, got {len(data) - start}"
         )
     if dtype.itemsize == 0 or expected == 0:
         return np.zeros([min(n, 1 << 40) for n in shape], dtype) if expected == 0 else np.empty(0)
     return np.frombuffer(data[start:], dtype).reshape(shape, order="F" if order else "C")
+
+
+def read_npy_object(file: Path) -> Any:
+    """The one object inside an `.npy` file of dtype object and shape ().
+
+    Raises:
+        DataError: If it is no such file, or its pickle is refused.
+    """
+    data = map_file(file)
+    with located(file=file):
+        array = PickleMachine(data, _header(data)[1]).run()
+        if not isinstance(array, np.ndarray) or array.dtype != object or array.size != 1:
+            raise damaged("expected one pickled object in the .npy file")
+        return array.reshape(())[()]
+
+
+def _header(data: memoryview) -> tuple[str, int]:
+    """The text of the header, and where the array begins."""
+    if bytes(data[:6]) != MAGIC or len(data) < 12:
+        raise DataError("not an .npy array", fix="Save it with numpy.save.")
+    size = 2 if data[6] == 1 else 4
+    start = 8 + size + int.from_bytes(data[8 : 8 + size], "little")
+    if data[6] not in (1, 2, 3) or start > min(len(data), MAX_HEADER_BYTES):
+        raise damaged("not a readable .npy header")
+    return str(data[8 + size : start], "latin-1"), start
 
 
 def _described(header: str) -> tuple[np.dtype[Any], bool, tuple[int, ...]]:
@@ -90,11 +106,13 @@ def _described(header: str) -> tuple[np.dtype[Any], bool, tuple[int, ...]]:
             fix="Save numbers: one flat array over all clips, and one array of lengths.",
         )
     if description[2] not in "biufSU?":
-        raise DataError(f"no array of numbers or text (type {description[2]!r})")
+        raise DataError(
+            f"no array of numbers or text (type {description[2]!r})", fix="Save numbers or text."
+        )
     sizes = tuple(int(n.strip().rstrip("L")) for n in shape[1].split(",") if n.strip())
     if len(sizes) > 32 or any(n >= 1 << 48 for n in sizes):
-        raise DataError("no array has such a shape")
+        raise damaged("no array has such a shape")
     try:
         return np.dtype("".join(description.groups())), order[1] == "True", sizes
     except TypeError as error:
-        raise DataError(f"unknown type {description[0]}") from error
+        raise damaged(f"unknown type {description[0]}") from error

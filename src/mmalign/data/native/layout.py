@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Int64
 
-from mmalign.data.dataset import SPLITS
+from mmalign.data.split_names import SPLITS
 
 FORMAT_VERSION = 1
 METADATA_KEY = b"mmalign"

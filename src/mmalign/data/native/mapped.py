@@ -8,31 +8,37 @@ from typing import Any
 import numpy as np
 
 from mmalign.data.columns import FLOAT, StoredColumn
-from mmalign.data.native.footer import RowGroup, read_row_groups
 from mmalign.data.native.layout import Lengths, fingerprint, unpack_lengths
-from mmalign.data.native.pages import plain_start
+from mmalign.data.native.pages import read_page, start_of_values
+
+MAGIC = b"PAR1"
 
 
 def mapped_columns(
-    file: Path, description: dict[str, Any], ids: tuple[str, ...]
+    file: Path, names: Sequence[str], description: dict[str, Any], ids: tuple[str, ...]
 ) -> dict[str, StoredColumn] | None:
-    """Columns in the mapped file, or None where it is not laid out as our writer does."""
+    """Columns in the mapped file, or None where it is not laid out as our writer does.
+
+    Args:
+        file: The Parquet file.
+        names: Its columns, in order.
+        description: What its metadata says about modalities and lengths.
+        ids: Its clips, in order.
+    """
     lengths = _stored_lengths(description, ids)
     if lengths is None:
         return None
     with file.open("rb") as stream:
         mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-    groups = read_row_groups(mapped)
-    if groups is None or sum(group.rows for group in groups) != len(ids):
+    try:
+        starts = _starts(mapped, names, lengths, description["dims"])
+    except (ValueError, LookupError, TypeError):
         return None
     stored = np.frombuffer(mapped, dtype=np.uint8)
-    columns = {}
-    for name, dim in description["dims"].items():
-        starts = _starts(mapped, groups, name, lengths[name], dim)
-        if starts is None:
-            return None
-        columns[name] = StoredColumn(stored, starts, lengths[name], dim)
-    return columns
+    return {
+        name: StoredColumn(stored, starts[name], lengths[name], dim)
+        for name, dim in description["dims"].items()
+    }
 
 
 def _stored_lengths(description: dict[str, Any], ids: tuple[str, ...]) -> dict[str, Lengths] | None:
@@ -46,28 +52,35 @@ def _stored_lengths(description: dict[str, Any], ids: tuple[str, ...]) -> dict[s
 
 
 def _starts(
-    mapped: mmap.mmap, groups: Sequence[RowGroup], name: str, lengths: Lengths, dim: int
-) -> Lengths | None:
-    """The byte at which each clip's values begin, or None where a row group is not as expected."""
-    starts = np.zeros_like(lengths)
-    row = 0
-    for group in groups:
-        rows = slice(row, row + group.rows)
-        first = _first_byte(mapped, group, name, lengths[rows], dim)
-        if first is None:
-            return None
-        steps_before = np.cumsum(lengths[rows]) - lengths[rows]
-        starts[rows] = first + FLOAT.itemsize * dim * steps_before
+    mapped: mmap.mmap, names: Sequence[str], lengths: dict[str, Lengths], dims: dict[str, int]
+) -> dict[str, Lengths]:
+    """The byte at which each clip's values begin: one page a column, row group by row group.
+
+    Raises:
+        ValueError: If the pages do not hold these rows, or do not end where the footer begins.
+        LookupError: If the file ends too early.
+    """
+    total = len(next(iter(lengths.values())))
+    starts = {name: np.zeros_like(column) for name, column in lengths.items()}
+    at, row = len(MAGIC), 0
+    while row < total:
+        rows = slice(row, row + read_page(mapped, at).entries)  # the first column is the id
+        for name in names:
+            page = read_page(mapped, at)
+            at = page.stop
+            if name not in dims:
+                continue
+            steps = lengths[name][rows]
+            count = int(steps.sum()) * dims[name]
+            # Length 0 means missing, as nothing stored is empty; a missing one is an entry too.
+            if page.entries != count + int((steps == 0).sum()):
+                raise ValueError("the page holds another number of values")
+            first = start_of_values(mapped, page, count)
+            starts[name][rows] = first + FLOAT.itemsize * dims[name] * (np.cumsum(steps) - steps)
+        if not row < rows.stop <= total:
+            raise ValueError("the pages hold another number of rows")
         row = rows.stop
+    footer_bytes = int.from_bytes(mapped[-8:-4], "little")
+    if mapped[-4:] != MAGIC or at != len(mapped) - 8 - footer_bytes:
+        raise ValueError("something lies between the pages and the footer")
     return starts
-
-
-def _first_byte(
-    mapped: mmap.mmap, group: RowGroup, name: str, lengths: Lengths, dim: int
-) -> int | None:
-    """Where the values of a row group begin; length 0 means missing, as nothing stored is empty."""
-    count = int(lengths.sum()) * dim
-    chunk, levels = group.chunks.get(name, (None, 0))
-    if chunk is None or levels != count + int((lengths == 0).sum()):
-        return None
-    return plain_start(mapped, chunk, count)

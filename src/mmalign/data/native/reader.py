@@ -11,14 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mmalign.data.clip import StepsColumn, Times
-from mmalign.data.dataset import SPLITS, Dataset
+from mmalign.data.dataset import Dataset
+from mmalign.data.labels import encode_labels, suggested_task
 from mmalign.data.native.decoded import decoded_columns
 from mmalign.data.native.layout import FORMAT_VERSION, METADATA_KEY, RESERVED, shards
 from mmalign.data.native.mapped import mapped_columns
 from mmalign.data.split import Split
-from mmalign.data.task import Classification, Labels, Regression, Task, task_from_json
+from mmalign.data.split_names import SPLITS
+from mmalign.data.task import Labels, Task, task_from_json
 from mmalign.data.validation import validate
-from mmalign.errors import DataError
+from mmalign.errors import DataError, damaged, located
 
 
 @dataclass(frozen=True)
@@ -62,18 +64,9 @@ def read_native(path: Path) -> Dataset:
     dims = _common_dims(everything)
     task = _common_task(everything)
     notes = [note for shard in everything for note in shard.description.get("notes", ())]
-    try:
-        return validate(
-            Dataset(
-                task=task,
-                dims=dims,
-                splits={name: _to_split(files, task, dims) for name, files in parts.items()},
-                notes=tuple(dict.fromkeys(notes)),
-                is_finite=all(shard.is_mapped for shard in everything),
-            )
-        )
-    except DataError as error:
-        raise error.located(file=path) from None
+    with located(file=path):
+        splits = {name: _to_split(files, task, dims) for name, files in parts.items()}
+        return validate(Dataset(task, dims, splits, tuple(dict.fromkeys(notes))))
 
 
 def _read_shard(file: Path) -> Shard:
@@ -87,7 +80,7 @@ def _read_shard(file: Path) -> Shard:
             )
         table = handle.read(columns=small)
         ids = tuple(map(str, table.column("id").to_pylist()))
-        columns = mapped_columns(file, description, ids)
+        columns = mapped_columns(file, handle.schema_arrow.names, description, ids)
         return Shard(
             file=file,
             description=description,
@@ -102,18 +95,14 @@ def _read_shard(file: Path) -> Shard:
         raise error.located(file=file) from None
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise DataError(
-            f"not a readable Parquet file ({reason})",
-            file=file,
-            fix="It may be truncated; copy or convert it again.",
-        ) from error
+        raise damaged(f"not a readable Parquet file ({reason})", file=file) from error
 
 
 def _description(schema: pa.Schema) -> dict[str, Any]:
     text = (schema.metadata or {}).get(METADATA_KEY)
     description = json.loads(text) if text else {}
     if not isinstance(description, dict):
-        raise DataError("the metadata key 'mmalign' does not hold an object")
+        raise damaged("the metadata key 'mmalign' does not hold an object")
     if description.get("version", FORMAT_VERSION) > FORMAT_VERSION:
         raise DataError(
             f"written by a newer mmalign (format {description['version']})", fix="Upgrade mmalign."
@@ -142,7 +131,10 @@ def _common_dims(parts: Sequence[Shard]) -> dict[str, int]:
         for name, dim in shard.dims.items():
             if dims[name] not in (0, dim):
                 raise DataError(
-                    f"dim is {dim}, in another file {dims[name]}", file=shard.file, modality=name
+                    f"dim is {dim}, in another file {dims[name]}",
+                    file=shard.file,
+                    modality=name,
+                    fix="All files of a dataset share one feature dimension per modality.",
                 )
             dims[name] = dim
     return {name: dim for name, dim in dims.items() if dim}
@@ -152,49 +144,42 @@ def _common_task(parts: Sequence[Shard]) -> Task:
     """The task as the metadata tells it, or as the label columns suggest."""
     declared = {json.dumps(s.description["task"]): s for s in parts if "task" in s.description}
     if len(declared) > 1:
-        raise DataError(f"files disagree on the task: {', '.join(declared)}", file=parts[0].file)
+        raise DataError(
+            f"files disagree on the task: {', '.join(declared)}",
+            file=parts[0].file,
+            fix="Convert all splits at once, so that they share a task.",
+        )
     if declared:
         return task_from_json(json.loads(next(iter(declared))))
     columns = [shard.labels for shard in parts if shard.labels is not None]
     values = [value for column in columns for value in column.to_pylist() if value is not None]
-    if values and all(isinstance(value, str) for value in values):
-        return Classification(tuple(sorted(set(values))))
-    if values and all(isinstance(value, int) for value in values):
-        return Classification(tuple(map(str, range(max(2, max(values) + 1)))))
-    return Regression()
+    return suggested_task([int(v) if isinstance(v, bool) else v for v in values])
 
 
 def _to_split(parts: Sequence[Shard], task: Task, dims: dict[str, int]) -> Split:
-    return Split(
-        ids=tuple(clip_id for shard in parts for clip_id in shard.ids),
-        labels=_to_labels(parts, task),
-        sequences={name: _chained([shard.columns[name] for shard in parts]) for name in dims},
-        words=_joined([(shard.words, len(shard.ids)) for shard in parts]),
-        times=_joined([(shard.times, len(shard.ids)) for shard in parts]),
-    )
-
-
-def _chained(columns: Sequence[StepsColumn]) -> StepsColumn:
-    """One column of many; a single one stays what it is."""
-    return columns[0] if len(columns) == 1 else [steps for column in columns for steps in column]
-
-
-def _to_labels(parts: Sequence[Shard], task: Task) -> Labels | None:
-    if all(shard.labels is None for shard in parts):
-        return None
-    encoded = []
+    has_labels = any(shard.labels is not None for shard in parts)
     for shard in parts:
-        if shard.labels is None or shard.labels.null_count:
+        if has_labels and (shard.labels is None or shard.labels.null_count):
             raise DataError("some clips have no label", file=shard.file, fix="Drop those clips.")
-        if pa.types.is_string(shard.labels.type):
-            encoded.append([task.encode(label) for label in shard.labels.to_pylist()])
-        else:
-            encoded.append(shard.labels.to_numpy(zero_copy_only=False))
-    return np.concatenate(encoded).astype(task.dtype)
+    return Split.joined([_part(shard, task, dims) for shard in parts])
 
 
-def _joined(columns: Sequence[tuple[list[Any] | None, int]]) -> list[Any] | None:
-    if all(column is None for column, _ in columns):
+def _part(shard: Shard, task: Task, dims: dict[str, int]) -> Split:
+    split = Split(
+        ids=shard.ids,
+        labels=_to_labels(shard, task),
+        sequences={name: shard.columns[name] for name in dims},
+        words=shard.words,
+        times=shard.times,
+    )
+    # What our writer wrote was checked before it was written.
+    return split.checked_finite() if shard.is_mapped else split
+
+
+def _to_labels(shard: Shard, task: Task) -> Labels | None:
+    if shard.labels is None:
         return None
-    filled = (column if column is not None else [None] * size for column, size in columns)
-    return [value for column in filled for value in column]
+    if pa.types.is_string(shard.labels.type):
+        return encode_labels(shard.ids, shard.labels.to_pylist(), task)
+    numbers: Labels = shard.labels.to_numpy(zero_copy_only=False).astype(task.dtype)
+    return numbers

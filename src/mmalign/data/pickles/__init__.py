@@ -8,7 +8,7 @@ the bytes that are really there before anything is allocated, so the memory that
 bounded by the size of the file.
 """
 
-from mmalign.data.pickles.files import map_file, read_npy_object, read_pickle
+from mmalign.data.pickles.files import map_file, read_pickle
 from mmalign.data.pickles.machine import PickleMachine
 from mmalign.data.pickles.rebuild import REBUILDERS
 from mmalign.data.pickles.state import Global, Python2Text
@@ -19,6 +19,5 @@ __all__ = [
     "PickleMachine",
     "Python2Text",
     "map_file",
-    "read_npy_object",
     "read_pickle",
 ]

@@ -1,16 +1,12 @@
-"""Pickles as they lie on disk: plain, or inside an `.npy` file of objects."""
+"""Files mapped into memory, and pickles in them."""
 
 import mmap
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from mmalign.data.pickles.machine import MEGABYTE, PickleMachine
-from mmalign.errors import DataError
+from mmalign.errors import DataError, damaged, located
 from mmalign.progress import track
-
-NPY_MAGIC = b"\x93NUMPY"
 
 
 def map_file(file: Path) -> memoryview:
@@ -21,13 +17,13 @@ def map_file(file: Path) -> memoryview:
     """
     if not file.is_file():  # asked before opening: to open a FIFO would wait for its writer
         reason = "not a regular file" if file.exists() else "there is no such file"
-        raise DataError(reason, file=file)
+        raise DataError(reason, file=file, fix="Check the path.")
     try:
         with file.open("rb") as stream:
             return memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
     except (OSError, ValueError) as error:
         reason = "the file is empty" if isinstance(error, ValueError) else str(error)
-        raise DataError(f"cannot be read: {reason}", file=file) from error
+        raise damaged(f"cannot be read: {reason}", file=file) from error
 
 
 def read_pickle(file: Path) -> Any:
@@ -38,32 +34,8 @@ def read_pickle(file: Path) -> Any:
     """
     data = map_file(file)
     machine = PickleMachine(data)
-    try:
+    with located(file=file):
         total = len(data) // MEGABYTE
         for _ in track(machine.megabytes(), f"reading {file.name} (MB)", total=total):
             pass
         return machine.value()
-    except DataError as error:
-        raise error.located(file=file) from None
-
-
-def read_npy_object(file: Path) -> Any:
-    """The one object inside an `.npy` file of dtype object and shape ().
-
-    Raises:
-        DataError: If it is no such file, or its pickle is refused.
-    """
-    data = map_file(file)
-    try:
-        if bytes(data[:6]) != NPY_MAGIC:
-            raise DataError("not an .npy file")
-        size = 2 if data[6] == 1 else 4
-        start = 8 + size + int.from_bytes(data[8 : 8 + size], "little")
-        array = PickleMachine(data, start).run()
-        if not isinstance(array, np.ndarray) or array.dtype != object or array.size != 1:
-            raise DataError("expected one pickled object in the .npy file")
-        return array.reshape(())[()]
-    except IndexError as error:
-        raise DataError("the .npy file ends too early", file=file) from error
-    except DataError as error:
-        raise error.located(file=file) from None

@@ -7,9 +7,14 @@ from typing import Any
 from mmalign.data.pickles.opcodes import OPCODES, StopOpcode
 from mmalign.data.pickles.rebuild import REBUILDERS, UnsafeError
 from mmalign.data.pickles.state import MachineState, Rebuilders
-from mmalign.errors import DataError
+from mmalign.errors import DataError, damaged
 
 MEGABYTE = 1 << 20
+UNREADABLE = (
+    *(LookupError, ValueError, TypeError, AttributeError, ArithmeticError),
+    *(struct.error, MemoryError, RecursionError),
+)
+"""What opcodes that do not fit the bytes run into."""
 
 
 class PickleMachine:
@@ -60,7 +65,7 @@ class PickleMachine:
             DataError: If the pickle ends without a value.
         """
         if not self.state.stack:
-            raise DataError(f"not a readable pickle: no value at byte {self.position}")
+            raise damaged(f"not a readable pickle: no value at byte {self.position}")
         return self.state.stack[-1]
 
     def megabytes(self) -> Iterator[int]:
@@ -87,15 +92,9 @@ class PickleMachine:
                 f"refused to unpickle {error} at byte {opcode_at}",
                 fix="A data file needs arrays, numbers, text, lists and dicts only.",
             ) from None
-        except DataError:
-            raise
-        except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
-            raise DataError(
-                f"not a readable pickle: {_reason(error, data, opcode_at)} at byte {opcode_at}",
-                fix="The file may be truncated or of another kind; copy it again.",
-            ) from error
-        except (struct.error, MemoryError, RecursionError) as error:
-            raise DataError(f"not a readable pickle: {error} at byte {opcode_at}") from error
+        except UNREADABLE as error:
+            reason = _reason(error, data, opcode_at)
+            raise damaged(f"not a readable pickle: {reason} at byte {opcode_at}") from error
 
 
 def _reason(error: Exception, data: memoryview, at: int) -> str:

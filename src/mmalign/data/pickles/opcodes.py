@@ -19,23 +19,16 @@ class StopOpcode(Exception):  # noqa: N818 - it ends a pickle, it is no error
     """The pickle has ended."""
 
 
-def _insert(target: Any, items: list[Any]) -> None:
-    if not isinstance(target, dict) or len(items) % 2:
-        raise ValueError("items for something that is no dict")
-    for key, value in zip(items[::2], items[1::2], strict=True):
-        target[check_key(key)] = value
-
-
-def _extend(target: Any, items: list[Any]) -> None:
-    if not isinstance(target, list):
-        raise ValueError("items for something that is no list")
-    target.extend(items)
-
-
-def _add(target: Any, items: list[Any]) -> None:
-    if not isinstance(target, set):
-        raise ValueError("items for something that is no set")
-    target.update(map(check_key, items))
+def _fill(target: Any, items: list[Any]) -> None:
+    """Add items to a list or a set, or keys and values by turns to a dict."""
+    if isinstance(target, list):
+        target.extend(items)
+    elif isinstance(target, set):
+        target.update(map(check_key, items))
+    elif isinstance(target, dict) and len(items) % 2 == 0:
+        target.update(zip(map(check_key, items[::2]), items[1::2], strict=True))
+    else:
+        raise ValueError("items for something that cannot hold them")
 
 
 def _bytes(state: MachineState, size: int) -> None:
@@ -114,36 +107,29 @@ def _tuple(state: MachineState, size: int) -> None:
     state.push_container(values)
 
 
-def _with_marked(act: Callable[[Any, list[Any]], None]) -> "Opcode":
-    def run(state: MachineState) -> None:
-        items = state.pop_mark()
-        act(state.stack[-1], items)
-
-    return run
+def _fill_marked(state: MachineState) -> None:
+    items = state.pop_mark()
+    _fill(state.stack[-1], items)
 
 
-def _append(state: MachineState) -> None:
-    item = state.stack.pop()
-    _extend(state.stack[-1], [item])
-
-
-def _set_item(state: MachineState) -> None:
-    value, key = state.stack.pop(), state.stack.pop()
-    _insert(state.stack[-1], [key, value])
+def _fill_popped(state: MachineState, count: int) -> None:
+    items = [state.stack.pop() for _ in range(count)]
+    _fill(state.stack[-1], items[::-1])
 
 
 def _dict(state: MachineState) -> None:
     items = state.pop_mark()
     state.push_container({})
-    _insert(state.stack[-1], items)
+    _fill(state.stack[-1], items)
 
 
-def _pop_mark(state: MachineState) -> None:
-    state.pop_mark()
+def _skip(act: Callable[[MachineState], Any]) -> "Opcode":
+    """An opcode that takes something away and leaves nothing."""
 
+    def run(state: MachineState) -> None:
+        act(state)
 
-def _frame(state: MachineState) -> None:
-    state.take(8)
+    return run
 
 
 def _persistent(state: MachineState, identity: Any) -> None:
@@ -170,7 +156,7 @@ OPCODES: dict[int, Opcode] = {
         "(": MachineState.mark,
         ".": _stop,
         "0": _pop,
-        "1": _pop_mark,
+        "1": _skip(MachineState.pop_mark),
         "2": lambda state: state.push(state.stack[-1]),
         # numbers
         "N": lambda state: state.push(None),
@@ -206,14 +192,14 @@ OPCODES: dict[int, Opcode] = {
         "t": lambda state: state.push_container(tuple(state.pop_mark())),
         "]": lambda state: state.push_container([]),
         "l": lambda state: state.push_container(state.pop_mark()),
-        "a": _append,
-        "e": _with_marked(_extend),
+        "a": lambda state: _fill_popped(state, 1),
+        "e": _fill_marked,
         "}": lambda state: state.push_container({}),
         "d": _dict,
-        "s": _set_item,
-        "u": _with_marked(_insert),
+        "s": lambda state: _fill_popped(state, 2),
+        "u": _fill_marked,
         "\x8f": lambda state: state.push_container(set()),
-        "\x90": _with_marked(_add),
+        "\x90": _fill_marked,
         "\x91": lambda state: state.push_container(frozenset(map(check_key, state.pop_mark()))),
         # memo
         "p": lambda state: state.put(int(state.line())),
@@ -235,6 +221,6 @@ OPCODES: dict[int, Opcode] = {
         "Q": lambda state: _persistent(state, state.stack.pop()),
         # framing
         "\x80": _protocol,
-        "\x95": _frame,
+        "\x95": _skip(lambda state: state.take(8)),
     }.items()
 }

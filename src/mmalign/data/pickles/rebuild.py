@@ -96,22 +96,8 @@ def to_bytes(raw: Any) -> bytes | memoryview:
     raise UnsafeError(f"{type(raw).__name__} where bytes belong")
 
 
-def _reconstruct(*_: Any) -> PendingArray:
-    return PendingArray()
-
-
 def _dtype(name: Any, *_: Any) -> PendingDtype:
     return PendingDtype(name if isinstance(name, str) else bytes(to_bytes(name)).decode("ascii"))
-
-
-def _scalar(kind: Any, raw: Any = None) -> Any:
-    return array_from(raw, kind, (1,), "C")[0]
-
-
-def _frombuffer(
-    raw: Any, kind: Any, shape: Any, order: Any = "C", *_: Any
-) -> Shaped[np.ndarray, "..."]:
-    return array_from(raw, kind, shape, order)
 
 
 def _encode(text: Any, encoding: Any = "utf-8") -> bytes:
@@ -142,23 +128,6 @@ def _dict(items: Any = ()) -> dict[Any, Any]:
     return {check_key(key): value for key, value in pairs}
 
 
-def _default_dict(_factory: Any = None, items: Any = ()) -> dict[Any, Any]:
-    # The factory is a name in the file; nothing here will ever call it.
-    return _dict(items)
-
-
-def _list(items: Any = ()) -> list[Any]:
-    return list(_iterable(items))
-
-
-def _tuple(items: Any = ()) -> tuple[Any, ...]:
-    return tuple(_iterable(items))
-
-
-def _set(items: Any = ()) -> set[Any]:
-    return {check_key(item) for item in _iterable(items)}
-
-
 def _iterable(items: Any) -> Any:
     if not isinstance(items, list | tuple | set | frozenset):
         raise UnsafeError(f"a container of {type(items).__name__}")
@@ -169,17 +138,24 @@ REBUILDERS: dict[tuple[str, str], Callable[..., Any]] = {
     ("numpy", "dtype"): _dtype,
     ("_codecs", "encode"): _encode,
     ("collections", "OrderedDict"): _dict,
-    ("collections", "defaultdict"): _default_dict,
+    # The factory is a name in the file; nothing here will ever call it.
+    ("collections", "defaultdict"): lambda _factory=None, items=(): _dict(items),
 }
 for _core in ("numpy.core", "numpy._core"):
-    REBUILDERS[_core + ".multiarray", "_reconstruct"] = _reconstruct
-    REBUILDERS[_core + ".multiarray", "scalar"] = _scalar
-    REBUILDERS[_core + ".numeric", "_frombuffer"] = _frombuffer
+    REBUILDERS |= {
+        (_core + ".multiarray", "_reconstruct"): lambda *_: PendingArray(),
+        (_core + ".multiarray", "scalar"): lambda kind, raw=None: array_from(raw, kind, 1, "C")[0],
+        (_core + ".numeric", "_frombuffer"): lambda raw, kind, shape, order="C", *_: array_from(
+            raw, kind, shape, order
+        ),
+    }
 for _builtins in ("builtins", "__builtin__"):
-    REBUILDERS[_builtins, "bytes"] = _to_bytes
-    REBUILDERS[_builtins, "bytearray"] = _to_bytes
-    REBUILDERS[_builtins, "list"] = _list
-    REBUILDERS[_builtins, "tuple"] = _tuple
-    REBUILDERS[_builtins, "dict"] = _dict
-    REBUILDERS[_builtins, "set"] = _set
-    REBUILDERS[_builtins, "frozenset"] = _set
+    REBUILDERS |= {
+        (_builtins, "bytes"): _to_bytes,
+        (_builtins, "bytearray"): _to_bytes,
+        (_builtins, "list"): lambda items=(): list(_iterable(items)),
+        (_builtins, "tuple"): lambda items=(): tuple(_iterable(items)),
+        (_builtins, "dict"): _dict,
+        (_builtins, "set"): lambda items=(): set(map(check_key, _iterable(items))),
+        (_builtins, "frozenset"): lambda items=(): set(map(check_key, _iterable(items))),
+    }

@@ -7,8 +7,8 @@ from mmalign.data.dataset import Dataset
 from mmalign.data.readers import csd, meld_csv, npy_folder, npz, resplit
 from mmalign.data.readers.options import ReadOptions
 from mmalign.data.readers.pickled import read_split_files
-from mmalign.data.readers.splits import split_of
 from mmalign.data.readers.vectors import BESIDE
+from mmalign.data.split_names import in_order, split_of
 from mmalign.errors import DataError
 
 PICKLES = (".pkl", ".pickle")
@@ -61,7 +61,7 @@ def _split_files(files: Sequence[Path], suffixes: Sequence[str]) -> dict[str, Pa
                 fix="Give one of them, or a folder with one file for each split.",
             )
         found[split] = file
-    return {name: found[name] for name in ("train", "valid", "test") if name in found}
+    return in_order(found)
 
 
 def _only_file(path: Path, files: Sequence[Path]) -> Path:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 import numpy as np
 from jaxtyping import Float32
 
-from mmalign.errors import DataError
+from mmalign.errors import DataError, damaged
 from mmalign.progress import track
 
 BLOCK_BYTES = 1 << 24
@@ -42,7 +42,7 @@ def _parse(numbers: bytes, line: int) -> Float32[np.ndarray, " dim"]:
     try:
         return np.array(numbers.split(b" "), dtype=np.float32)
     except ValueError as error:
-        raise DataError(f"line {line + 1} does not hold numbers") from error
+        raise damaged(f"line {line + 1} does not hold numbers") from error
 
 
 def _lines(data: memoryview) -> Iterator[bytes]:
@@ -53,6 +53,6 @@ def _lines(data: memoryview) -> Iterator[bytes]:
         *whole, rest = (rest + bytes(data[start : start + BLOCK_BYTES])).split(b"\n")
         yield from whole
         if len(rest) > MAX_LINE_BYTES:
-            raise DataError("not a text file of word vectors: a line has more than a megabyte")
+            raise damaged("not a text file of word vectors: a line has more than a megabyte")
     if rest:
         yield rest

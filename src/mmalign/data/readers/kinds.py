@@ -4,7 +4,7 @@ import re
 from enum import Enum, auto
 from pathlib import Path
 
-from mmalign.data.arrays import Archive
+from mmalign.data.arrays import MAGIC, Archive
 from mmalign.data.pickles import map_file
 from mmalign.data.readers.torch_file import is_legacy_torch
 from mmalign.errors import DataError
@@ -22,7 +22,7 @@ class Kind(Enum):
 
 
 STARTS: tuple[tuple[bytes, Kind], ...] = (
-    (b"\x93NUMPY", Kind.NPY),
+    (MAGIC, Kind.NPY),
     (b"\x89HDF\r\n\x1a\n", Kind.HDF5),
 )
 

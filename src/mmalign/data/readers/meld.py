@@ -11,11 +11,11 @@ import numpy as np
 
 from mmalign.data.arrays import Array
 from mmalign.data.dataset import Dataset
-from mmalign.data.readers.labels import encode_labels, infer_task
+from mmalign.data.labels import LabelColumn, task_of_column
 from mmalign.data.readers.options import ReadOptions
-from mmalign.data.readers.rows import Part, Row, common_part_dim, find_texts
-from mmalign.data.readers.values import describe, is_text, to_array, to_numbers, to_text
-from mmalign.errors import DataError
+from mmalign.data.readers.rows import Part, Row, assemble_rows, find_texts
+from mmalign.data.readers.values import is_text, to_numbers, to_steps, to_text, unexpected
+from mmalign.errors import located
 
 FEATURES = {"visual": "video_features", "acoustic": "audio_features"}
 IDS = ("id", "utt_id", "utterance_id", "name")
@@ -36,34 +36,26 @@ def to_dataset(values: Mapping[str, tuple[Path, Any]], options: ReadOptions) -> 
     """
     parts = {}
     for name, (file, value) in values.items():
-        try:
-            parts[name] = Part(
-                file, [_to_row(item, f"{name}-{n:05d}") for n, item in enumerate(value)]
-            )
-        except DataError as error:
-            raise error.located(file=file, split=name) from None
+        with located(file=file, split=name):
+            rows = [_to_row(item, f"{name}-{n:05d}") for n, item in enumerate(value)]
+            parts[name] = Part(file, rows)
     texts = find_texts(parts, next(iter(parts.values())).file.parent, options)
-    dims = {"text": texts.dim, **{m: common_part_dim(parts, m) for m in FEATURES}}
-    known = {name: dim for name, dim in dims.items() if dim is not None}
-    labels = {name: [row.label for row in part.rows] for name, part in parts.items()}
-    every = [label for split in labels.values() for label in split]
-    are_names = all(isinstance(label, str) for label in every)
-    task = infer_task(every if are_names else np.array(every))
-    splits = {}
-    for name, part in parts.items():
-        values_of = labels[name] if are_names else np.array(labels[name])
-        encoded = encode_labels(values_of, task, part.ids)
-        splits[name] = part.split(encoded, texts.by_split.get(name), None).only(list(known))
-    note = () if are_names else ("classes are numbered: the files do not store their names",)
-    return Dataset(task, known, splits, (*note, *texts.notes))
+    are_names = all(isinstance(label, str) for part in parts.values() for label in part.labels)
+    labels: dict[str, LabelColumn] = {
+        name: part.labels if are_names else np.array(part.labels) for name, part in parts.items()
+    }
+    every = [label for part in parts.values() for label in part.labels]
+    task = task_of_column(every if are_names else np.array(every))
+    note = "" if are_names else "classes are numbered: the files do not store their names"
+    return assemble_rows(parts, texts, labels, task, (note,))
 
 
 def _to_row(item: Any, place: str) -> Row:
     if not isinstance(item, dict):
-        raise DataError(f"expected a dict, got {describe(item)}", clip=place)
+        raise unexpected("a dict", item, clip=place)
     stored = next((item[key] for key in IDS if is_text(item.get(key))), None)
     place = place if stored is None else to_text(stored)
-    try:
+    with located(clip=place):
         tokens = item.get("token_ids")
         return Row(
             id=place,
@@ -72,8 +64,6 @@ def _to_row(item: Any, place: str) -> Row:
             word_ids=None if tokens is None else to_numbers(tokens),
             features={m: _steps(item.get(key)) for m, key in FEATURES.items()},
         )
-    except DataError as error:
-        raise error.located(clip=place) from None
 
 
 def _label(value: Any) -> int | str:
@@ -81,12 +71,9 @@ def _label(value: Any) -> int | str:
         return to_text(value)
     numbers = to_numbers(value)
     if len(numbers) != 1 or numbers[0] != np.floor(numbers[0]):
-        raise DataError(f"expected a class, got {describe(value)}")
+        raise unexpected("a class", value)
     return int(numbers[0])
 
 
 def _steps(value: Any) -> Array | None:
-    if value is None:
-        return None
-    array = to_array(value, dims=2)
-    return array if len(array) else None
+    return None if value is None else to_steps(value)

@@ -1,19 +1,17 @@
 """MELD's `{train,dev,test}_sent_emo.csv`: text and labels of every utterance."""
 
-import csv
-import io
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from mmalign.data.dataset import SPLITS, Dataset
-from mmalign.data.pickles import map_file
-from mmalign.data.readers.labels import choose_name, encode_labels, infer_task
+from mmalign.data.dataset import Dataset
+from mmalign.data.labels import task_of_column
+from mmalign.data.readers.labels import choose_name
 from mmalign.data.readers.options import ReadOptions
-from mmalign.data.readers.rows import Part, Row, find_texts
-from mmalign.data.readers.splits import split_of
+from mmalign.data.readers.rows import Part, Row, assemble_rows, find_texts
+from mmalign.data.readers.tables import read_header, read_records
 from mmalign.data.readers.vectors import HOW_TO_GIVE
-from mmalign.data.split import Split
+from mmalign.data.split_names import in_order, split_of
 from mmalign.errors import DataError
 
 COLUMNS = ("Utterance", "Dialogue_ID", "Utterance_ID", "Emotion", "Sentiment")
@@ -25,9 +23,7 @@ WORD = re.compile(r"\w+(?=n't)|n't|'(?:s|re|ve|ll|d|m)\b|\w+|[^\w\s]", re.IGNORE
 
 def recognises(file: Path) -> bool:
     """Whether the header is MELD's."""
-    with file.open("rb") as stream:
-        header = stream.readline(4096).decode("utf-8", "replace")
-    return all(column in header for column in COLUMNS)
+    return set(COLUMNS) <= set(read_header(file))
 
 
 def read_files(files: Sequence[Path], options: ReadOptions) -> Dataset:
@@ -38,7 +34,7 @@ def read_files(files: Sequence[Path], options: ReadOptions) -> Dataset:
     """
     label = choose_name(LABELS, options.label or LABELS[0])
     parts: dict[str, Part] = {}
-    for file in sorted(files, key=_order):
+    for file in files:
         split = split_of(file.stem) or "train"
         if not recognises(file):
             raise DataError(
@@ -47,41 +43,25 @@ def read_files(files: Sequence[Path], options: ReadOptions) -> Dataset:
                 fix="For your own data, see docs/own-data.md.",
             )
         parts[split] = Part(file, _rows(file, split, label))
+    parts = in_order(parts)
     clips = ", ".join(f"{name} {len(part.rows)}" for name, part in parts.items())
     texts = find_texts(parts, files[0].parent, options)
     if texts.dim is None:
         raise DataError(
             f"MELD's CSV files ({clips}) hold words only, which need vectors", fix=HOW_TO_GIVE
         )
-    task = infer_task([row.label for part in parts.values() for row in part.rows])
-    splits: dict[str, Split] = {}
-    for name, part in parts.items():
-        labels = encode_labels([row.label for row in part.rows], task, part.ids)
-        splits[name] = part.split(labels, texts.by_split[name], None)
+    labels = {name: part.labels for name, part in parts.items()}
+    task = task_of_column([label for values in labels.values() for label in values])
     others = ", ".join(name.lower() for name in LABELS if name != label)
     note = f"label: took {label.lower()}; choose {others} with --label"
-    return Dataset(task, {"text": texts.dim}, splits, (note, *texts.notes))
-
-
-def _order(file: Path) -> int:
-    return SPLITS.index(split_of(file.stem) or "train")
+    return assemble_rows(parts, texts, labels, task, (note,))
 
 
 def _rows(file: Path, split: str, label: str) -> list[Row]:
-    raw = bytes(map_file(file))
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = raw.decode("cp1252", "replace")
     rows = []
-    try:
-        for number, record in enumerate(csv.DictReader(io.StringIO(text))):
-            if any(record.get(column) is None for column in COLUMNS):
-                raise DataError(f"line {number + 2} has too few columns", file=file)
-            # Dialogues are counted anew in every split.
-            clip_id = f"{split}_dia{record['Dialogue_ID']}_utt{record['Utterance_ID']}"
-            words = WORD.findall(record["Utterance"].translate(QUOTES))
-            rows.append(Row(clip_id, record[label], words or ["<unk>"], None, {}))
-    except csv.Error as error:
-        raise DataError(f"not a readable CSV file ({error})", file=file) from error
+    for record in read_records(file):
+        # Dialogues are counted anew in every split.
+        clip_id = f"{split}_dia{record['Dialogue_ID']}_utt{record['Utterance_ID']}"
+        words = WORD.findall(record["Utterance"].translate(QUOTES))
+        rows.append(Row(clip_id, record[label], words or ["<unk>"], None, {}))
     return rows

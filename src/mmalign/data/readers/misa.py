@@ -14,12 +14,19 @@ import numpy as np
 from mmalign.data.arrays import Array, read_npz
 from mmalign.data.clip import Times
 from mmalign.data.dataset import Dataset
-from mmalign.data.readers.labels import choose_column, encode_labels, infer_task
+from mmalign.data.readers.labels import choose_labels
 from mmalign.data.readers.options import ReadOptions
-from mmalign.data.readers.rows import Part, Row, common_part_dim, find_texts
-from mmalign.data.readers.values import describe, is_text, to_array, to_numbers, to_text, to_texts
-from mmalign.data.task import Labels, Task
-from mmalign.errors import DataError
+from mmalign.data.readers.rows import Part, Row, assemble_rows, find_texts
+from mmalign.data.readers.values import (
+    is_text,
+    to_array,
+    to_numbers,
+    to_steps,
+    to_text,
+    to_texts,
+    unexpected,
+)
+from mmalign.errors import DataError, located
 
 LAYOUT = "((word ids, visual, acoustic, words), label, id)"
 
@@ -48,23 +55,17 @@ def to_dataset(
     """
     parts, notes = {}, []
     for name, (file, value) in values.items():
-        try:
+        with located(split=name):
             rows = to_rows(value, file)
             parts[name] = Part(file, [row for row in rows if _has_steps(row)])
-        except DataError as error:
-            raise error.located(split=name) from None
         dropped = [row.id for row in rows if not _has_steps(row)]
         if dropped:
             notes.append(f"{name}: left out {len(dropped)} clips without steps ({dropped[0]}, …)")
     texts = find_texts(parts, folder or next(iter(parts.values())).file.parent, options)
-    labels, task, label_notes = _labels(parts, options.label)
-    dims = {"text": texts.dim, **{m: common_part_dim(parts, m) for m in ("visual", "acoustic")}}
-    known = {name: dim for name, dim in dims.items() if dim is not None}
-    splits = {
-        name: part.split(labels[name], texts.by_split.get(name), _times(part)).only(list(known))
-        for name, part in parts.items()
-    }
-    return Dataset(task, known, splits, (*label_notes, *texts.notes, *notes))
+    tables = {name: _label_table(part) for name, part in parts.items()}
+    labels, task, label_notes = choose_labels(tables, options.label)
+    times = {name: _times(part) for name, part in parts.items()}
+    return assemble_rows(parts, texts, labels, task, (*label_notes, *notes), times)
 
 
 def to_rows(value: Any, file: Path) -> list[Row]:
@@ -73,43 +74,37 @@ def to_rows(value: Any, file: Path) -> list[Row]:
     Raises:
         DataError: If a clip is not laid out as this format lays out clips.
     """
-    try:
+    with located(file=file):
         return [_to_row(item, number) for number, item in enumerate(value)]
-    except DataError as error:
-        raise error.located(file=file) from None
 
 
 def _to_row(item: Any, number: int) -> Row:
-    place = f"number {number}"
     if not isinstance(item, list | tuple) or len(item) != 3:
-        raise DataError(f"expected {LAYOUT}, got {describe(item)}", clip=place)
+        raise unexpected(LAYOUT, item, clip=f"number {number}")
     content, label, identity = item
-    try:
-        place = to_text(identity)
+    with located(clip=to_text(identity) if is_text(identity) else f"number {number}"):
         if not isinstance(content, list | tuple) or len(content) not in (3, 4, 6):
-            raise DataError(f"expected {LAYOUT}, got {describe(content)} first")
+            raise unexpected(f"{LAYOUT}, with 3, 4 or 6 items first", content)
         words, visual, acoustic = content[:3]
         has_ids = isinstance(words, np.ndarray) and words.dtype.kind in "iu"
         texts = content[3] if len(content) > 3 else None if has_ids else words
         lengths = [_length(value) for value in content[4:6]] or [None, None]
         return Row(
-            id=place,
+            id=to_text(identity),
             label=to_numbers(label),
             words=None if texts is None else to_texts(texts),
             word_ids=to_array(words, dims=1) if has_ids else _maybe_ids(words),
             features={
-                "visual": _steps(visual, lengths[0]),
-                "acoustic": _steps(acoustic, lengths[1]),
+                "visual": to_steps(visual, lengths[0]),
+                "acoustic": to_steps(acoustic, lengths[1]),
             },
         )
-    except DataError as error:
-        raise error.located(clip=place) from None
 
 
 def _length(value: Any) -> int | None:
     numbers = to_numbers(value)
     if len(numbers) != 1 or not 0 <= numbers[0] < 1 << 48:
-        raise DataError(f"expected a length, got {describe(value)}")
+        raise unexpected("a length", value)
     return int(numbers[0])
 
 
@@ -120,36 +115,20 @@ def _maybe_ids(words: Any) -> Array | None:
     return to_numbers(words) if isinstance(words, list | tuple) else None
 
 
-def _steps(value: Any, length: int | None) -> Array | None:
-    array = to_array(value, dims=2)[:length]
-    return array if len(array) else None
-
-
 def _has_steps(row: Row) -> bool:
     return row.word_count > 0 or any(array is not None for array in row.features.values())
 
 
-def _labels(
-    parts: Mapping[str, Part], wanted: str | None
-) -> tuple[dict[str, Labels], Task, tuple[str, ...]]:
-    """Labels of each split in the wanted column; integers are classes (as in UR-FUNNY)."""
-    columns = {len(row.label) for part in parts.values() for row in part.rows}
-    if len(columns) != 1:
-        raise DataError(f"clips have different numbers of labels: {sorted(columns)[:5]}")
-    chosen = choose_column(columns.pop(), wanted)
-    values = {
-        name: np.array([row.label[chosen.index] for row in part.rows])
-        for name, part in parts.items()
-    }
-    every = np.concatenate(list(values.values()))
-    task = infer_task(every) if every.dtype.kind in "iub" else chosen.task
-    labels = {}
-    for name, part in parts.items():
-        try:
-            labels[name] = encode_labels(values[name], task, part.ids)
-        except DataError as error:
-            raise error.located(file=part.file, split=name) from None
-    return labels, task, chosen.notes
+def _label_table(part: Part) -> Array:
+    """Labels `[clips, columns]`; integers are classes, as in UR-FUNNY."""
+    columns = {len(row.label) for row in part.rows}
+    if len(columns) > 1:
+        raise DataError(
+            f"clips have different numbers of labels: {sorted(columns)[:5]}",
+            file=part.file,
+            fix="Store as many labels with every clip.",
+        )
+    return np.array(part.labels).reshape(len(part.rows), max(columns, default=1))
 
 
 def _times(part: Part) -> list[Times | None] | None:

@@ -6,27 +6,29 @@ lists. Unaligned files store `audio_lengths` and `vision_lengths`; clips are pad
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from mmalign.data.arrays import Array
 from mmalign.data.dataset import Dataset
-from mmalign.data.readers.labels import SENTIMENT, choose_name, encode_labels, infer_task
+from mmalign.data.labels import LabelColumn, task_of_column
+from mmalign.data.readers.labels import SENTIMENT, choose_name
 from mmalign.data.readers.mult import strip_padding
 from mmalign.data.readers.options import ReadOptions
 from mmalign.data.readers.padded import (
     MODALITIES,
     Padded,
+    assemble_padded,
     clip_ids,
-    common_dims,
+    clips_in,
     feature_arrays,
-    sentences,
 )
 from mmalign.data.readers.padding import Bounds, bounds_from_lengths, used_steps
 from mmalign.data.readers.values import to_array, to_numbers, to_text, to_texts
-from mmalign.data.task import Classification, Labels, Task
-from mmalign.errors import DataError
+from mmalign.data.task import Classification, Task
+from mmalign.errors import DataError, located
 
 SIGNS = ("raw_text", "text_bert", "regression_labels", "classification_labels", "audio_lengths")
 LABELS = ("regression_labels", "classification_labels", "annotations")
@@ -60,7 +62,7 @@ def clip_to_dataset(content: Mapping[Any, Any], name: str) -> Dataset:
     if isinstance(content.get("raw_text"), str):
         batch["raw_text"] = [content["raw_text"]]
     dataset = to_dataset({"test": batch}, ReadOptions())
-    return Dataset(dataset.task, dataset.dims, dataset.splits, ("a single clip, as test split",))
+    return replace(dataset, notes=("a single clip, as test split",))
 
 
 def to_dataset(splits: Mapping[str, Mapping[Any, Any]], options: ReadOptions) -> Dataset:
@@ -69,28 +71,26 @@ def to_dataset(splits: Mapping[str, Mapping[Any, Any]], options: ReadOptions) ->
     Raises:
         DataError: If a split is not laid out as this format lays out splits.
     """
-    arrays = {}
-    for name, content in splits.items():
-        try:
-            arrays[name] = feature_arrays(content)
-        except DataError as error:
-            raise error.located(split=name) from None
-    dims = common_dims(arrays)
     key = _label_key(splits, options.label)
     task = _task(splits, key)
-    stripped, _ = strip_padding(arrays)
-    parts, notes = {}, [] if key in (None, LABELS[0]) else [f"label: took {key}"]
+    arrays = {}
     for name, content in splits.items():
-        try:
-            count = len(next(iter(arrays[name].values())))
-            ids = clip_ids(content.get("id"), count, name)
-            bounds = {m: _bounds(content, m, arrays[name], stripped[name][m]) for m in dims}
-            padded = Padded(ids, arrays[name], bounds, sentences(content.get("raw_text"), count))
-            parts[name] = padded.split(_labels(content, key, task, ids))
-        except DataError as error:
-            raise error.located(split=name) from None
-        notes += padded.notes(name)
-    return Dataset(task, dims, parts, tuple(notes))
+        with located(split=name):
+            arrays[name] = feature_arrays(content)
+    stripped, _ = strip_padding(arrays)
+    padded = {}
+    for name, content in splits.items():
+        with located(split=name):
+            count, texts = clips_in(arrays[name]), content.get("raw_text")
+            padded[name] = Padded(
+                clip_ids(content.get("id"), count, name),
+                arrays[name],
+                {m: _bounds(content, m, arrays[name], stripped[name][m]) for m in arrays[name]},
+                _labels(content, key, task, count),
+                None if texts is None else [text.split() for text in to_texts(texts, count)],
+            )
+    note = "" if key in (None, LABELS[0]) else f"label: took {key}"
+    return assemble_padded(padded, task, (note,))
 
 
 def _bounds(
@@ -100,9 +100,8 @@ def _bounds(
     count, time, _ = arrays[modality].shape
     stored = content.get(f"{modality}_lengths")
     if stored is not None:
-        lengths = to_numbers(stored).astype(np.int64)
-        if len(lengths) != count:
-            raise DataError(f"expected {count} lengths, got {len(lengths)}", modality=modality)
+        with located(modality=modality):
+            lengths = to_numbers(stored, count, what="lengths").astype(np.int64)
         return bounds_from_lengths(lengths, time)
     tokens = content.get("text_bert")
     if not isinstance(tokens, np.ndarray) or tokens.shape != (count, 3, time):
@@ -132,10 +131,10 @@ def _task(splits: Mapping[str, Mapping[Any, Any]], key: str | None) -> Task:
         return SENTIMENT
     if key == LABELS[2]:
         every = [text for content in splits.values() for text in to_texts(content[key])]
-        return infer_task(every)
+        return task_of_column(every)
     numbers = np.concatenate([to_numbers(content[key]) for content in splits.values()])
     names = _class_names(splits, numbers.astype(np.int64))
-    return Classification(names) if names else infer_task(numbers.astype(np.int64))
+    return Classification(names) if names else task_of_column(numbers.astype(np.int64))
 
 
 def _class_names(splits: Mapping[str, Mapping[Any, Any]], numbers: Array) -> tuple[str, ...]:
@@ -153,18 +152,11 @@ def _class_names(splits: Mapping[str, Mapping[Any, Any]], numbers: Array) -> tup
 
 
 def _labels(
-    content: Mapping[Any, Any],
-    key: str | None,
-    task: Task,
-    ids: tuple[str, ...],
-) -> Labels | None:
+    content: Mapping[Any, Any], key: str | None, task: Task, count: int
+) -> LabelColumn | None:
     if key is None or content.get(key) is None:
         return None
     if key == LABELS[2]:
-        return encode_labels(to_texts(content[key]), task, ids)
-    numbers = to_numbers(content[key])
-    if len(numbers) != len(ids):
-        raise DataError(f"expected {len(ids)} labels, got {len(numbers)}")
-    if isinstance(task, Classification):
-        numbers = numbers.astype(np.int64)
-    return encode_labels(numbers, task, ids)
+        return to_texts(content[key], count)
+    numbers = to_numbers(content[key], count, what="labels")
+    return numbers.astype(np.int64) if isinstance(task, Classification) else numbers

@@ -4,25 +4,21 @@ A dict of splits, each with arrays `text`, `vision`, `audio` `[clips, time, dim]
 lengths are stored: the arrays are padded with zeros, in front or at the end.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from mmalign.data.arrays import Array
 from mmalign.data.dataset import Dataset
-from mmalign.data.readers.labels import (
-    ChosenColumn,
-    choose_column,
-    encode_labels,
-    infer_task,
-)
+from mmalign.data.readers.labels import Chosen, choose_labels, choose_name
 from mmalign.data.readers.options import ReadOptions
 from mmalign.data.readers.padded import (
     MODALITIES,
     Padded,
+    assemble_padded,
     clip_ids,
-    common_dims,
+    clips_in,
     feature_arrays,
 )
 from mmalign.data.readers.padding import (
@@ -32,9 +28,9 @@ from mmalign.data.readers.padding import (
     padding_side,
     used_steps,
 )
-from mmalign.data.readers.values import describe, to_numbers
-from mmalign.data.task import Classification, Task
-from mmalign.errors import DataError
+from mmalign.data.readers.values import to_numbers
+from mmalign.data.task import Classification
+from mmalign.errors import DataError, located
 
 IEMOCAP_EMOTIONS = ("neutral", "happy", "sad", "angry")
 
@@ -53,27 +49,19 @@ def to_dataset(splits: Mapping[str, Mapping[Any, Any]], options: ReadOptions) ->
     Raises:
         DataError: If a split is not laid out as this format lays out splits.
     """
-    arrays, labels = {}, {}
+    arrays, tables = {}, {}
     for name, content in splits.items():
-        try:
+        with located(split=name):
             arrays[name] = feature_arrays(content)
-            count = len(next(iter(arrays[name].values())))
-            labels[name] = _label_table(content["labels"], count)
-        except DataError as error:
-            raise error.located(split=name) from None
-    dims = common_dims(arrays)
-    values, task, notes = _choose(labels, options.label)
+            tables[name] = _label_table(content["labels"], clips_in(arrays[name]))
+    labels, task, notes = _choose(tables, options.label)
     bounds, padding_note = strip_padding(arrays)
-    parts, collected = {}, [*notes, padding_note]
+    padded = {}
     for name, content in splits.items():
-        ids = clip_ids(content.get("id"), len(values[name]), name)
-        padded = Padded(ids, arrays[name], bounds[name])
-        try:
-            parts[name] = padded.split(encode_labels(values[name], task, ids))
-        except DataError as error:
-            raise error.located(split=name) from None
-        collected += padded.notes(name)
-    return Dataset(task, dims, parts, tuple(note for note in collected if note))
+        with located(split=name):
+            ids = clip_ids(content.get("id"), len(labels[name]), name)
+            padded[name] = Padded(ids, arrays[name], bounds[name], labels[name])
+    return assemble_padded(padded, task, (*notes, padding_note))
 
 
 def strip_padding(
@@ -102,31 +90,20 @@ def _label_table(value: Any, count: int) -> Array:
     """Labels `[clips, columns]`, or `[clips, emotions, 2]` as in IEMOCAP."""
     if isinstance(value, np.ndarray) and value.dtype.kind in "fiub" and len(value) == count:
         return value if value.ndim == 3 and value.shape[2] == 2 else value.reshape(count, -1)
-    numbers = to_numbers(value)
-    if len(numbers) != count:
-        raise DataError(f"expected labels of {count} clips, got {describe(value)}")
-    return numbers.reshape(count, 1)
+    return to_numbers(value, count, what="labels").reshape(count, 1)
 
 
-def _choose(
-    tables: Mapping[str, Array], wanted: str | None
-) -> tuple[dict[str, Array], Task, Sequence[str]]:
-    shapes = {table.shape[1:] for table in tables.values()}
-    if len(shapes) != 1:
-        raise DataError(f"splits have labels of different shapes: {sorted(map(str, shapes))}")
-    shape = shapes.pop()
-    if len(shape) == 2:
-        return _choose_emotion(tables, wanted)
-    chosen: ChosenColumn = choose_column(shape[0], wanted)
-    values = {name: table[:, chosen.index] for name, table in tables.items()}
-    every = np.concatenate(list(values.values()))
-    task = infer_task(every) if every.dtype.kind in "iub" else chosen.task
-    return values, task, chosen.notes
+def _choose(tables: Mapping[str, Array], wanted: str | None) -> Chosen:
+    axes = {table.ndim for table in tables.values()}
+    if len(axes) != 1:
+        raise DataError(
+            "some splits have labels for each emotion, and some have not",
+            fix="Store the labels of all splits alike.",
+        )
+    return choose_labels(tables, wanted) if axes == {2} else _choose_emotion(tables, wanted)
 
 
-def _choose_emotion(
-    tables: Mapping[str, Array], wanted: str | None
-) -> tuple[dict[str, Array], Task, Sequence[str]]:
+def _choose_emotion(tables: Mapping[str, Array], wanted: str | None) -> Chosen:
     """IEMOCAP: yes or no for each emotion; all of them as classes where every clip has one."""
     votes = {name: table.argmax(axis=2) for name, table in tables.items()}
     count = next(iter(votes.values())).shape[1]
@@ -139,8 +116,6 @@ def _choose_emotion(
             "the labels are yes or no for each emotion, and some clips have none or several",
             fix=f"Choose one with --label: {', '.join(names)}.",
         )
-    if wanted not in names:
-        raise DataError(f"there is no label {wanted!r}", fix=f"This file has {', '.join(names)}.")
-    column = names.index(wanted)
+    column = names.index(choose_name(names, wanted))
     task = Classification(("no", "yes"))
     return {name: vote[:, column] for name, vote in votes.items()}, task, ()

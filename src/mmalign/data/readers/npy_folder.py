@@ -5,8 +5,6 @@
 or, where there is one modality only, `ID.npy`. A modality without a file is missing.
 """
 
-import csv
-import io
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -14,16 +12,17 @@ import numpy as np
 
 from mmalign.data.arrays import read_npy
 from mmalign.data.clip import Steps
+from mmalign.data.columns import MadeColumn, to_float32
 from mmalign.data.dataset import Dataset
-from mmalign.data.pickles import map_file
-from mmalign.data.readers.columns import Column, to_float32
-from mmalign.data.readers.labels import Numbers, choose_name, encode_labels, infer_task
+from mmalign.data.labels import LabelColumn, pick, task_of_column
+from mmalign.data.readers.drafts import Draft, assemble
+from mmalign.data.readers.labels import choose_candidate, choose_name
 from mmalign.data.readers.options import ReadOptions
-from mmalign.data.readers.splits import ALL_TRAIN, SPLIT_NAMES
+from mmalign.data.readers.tables import read_header, read_records
 from mmalign.data.readers.values import to_array
-from mmalign.data.split import Split
+from mmalign.data.split_names import ALL_TRAIN, rows_by_split
 from mmalign.data.task import Regression
-from mmalign.errors import DataError
+from mmalign.errors import DataError, located
 from mmalign.progress import track
 
 IDS = ("id", "ids", "clip", "clip_id", "name", "file", "filename")
@@ -45,31 +44,28 @@ def read_folder(path: Path, options: ReadOptions) -> Dataset:
     """
     file = _labels_file(path)
     if file is None:
-        raise DataError("no CSV with a column `id`", file=path)
+        raise DataError("no CSV with a column `id`", file=path, fix="Put a labels.csv in.")
     records = _records(file)
     key = _label_key([name for name in records[0] if name not in ("id", "split")], options.label)
     values = None if key is None else _values([record[key] for record in records])
-    task = Regression() if values is None else infer_task(values)
     ids = [record["id"] for record in records]
     arrays = _find_arrays(path, frozenset(ids))
     dims = {modality: _common_dim(modality, files, ids) for modality, files in arrays.items()}
-    splits = {}
-    for name, rows in _rows_by_split(records, file).items():
+    drafts = {}
+    with located(file=file):
+        by_split = rows_by_split([record.get("split", "train") for record in records], ids)
+    for name, rows in by_split.items():
         members = [ids[row] for row in rows]
-        splits[name] = Split(
-            ids=tuple(members),
-            labels=None if values is None else encode_labels(_picked(values, rows), task, members),
-            sequences={modality: _column(modality, arrays[modality], members) for modality in dims},
-        )
-    return Dataset(task, dims, splits, () if "split" in records[0] else (ALL_TRAIN,))
+        columns = {modality: _column(modality, arrays[modality], members) for modality in dims}
+        drafts[name] = Draft(members, None if values is None else pick(values, rows), columns)
+    task = Regression() if values is None else task_of_column(values)
+    return assemble(drafts, dims, task, () if "split" in records[0] else (ALL_TRAIN,))
 
 
 def _labels_file(path: Path) -> Path | None:
     """`labels.csv`, or any other CSV whose header has a column of ids."""
     for file in sorted(path.glob("*.csv"), key=lambda f: (f.name != "labels.csv", f.name)):
-        with file.open("rb") as stream:
-            header = stream.readline(4096).decode("utf-8-sig", "replace")
-        if any(name.strip().strip('"').lower() in IDS for name in header.split(",")):
+        if any(name.lower() in IDS for name in read_header(file)):
             return file
     return None
 
@@ -110,35 +106,28 @@ def _place(stem: str, folder: str | None, ids: frozenset[str]) -> tuple[str, str
 
 
 def _records(file: Path) -> Records:
-    try:
-        text = bytes(map_file(file)).decode("utf-8-sig")
-        records = list(csv.DictReader(io.StringIO(text), skipinitialspace=True))
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise DataError(f"not a readable CSV file ({error})", file=file) from error
+    records = read_records(file)
     for number, record in enumerate(records):
-        if None in record or None in record.values():
-            raise DataError(f"line {number + 2} has another number of columns", file=file)
         key = next(name for name in record if name.lower() in IDS)
         record["id"] = record.pop(key).removesuffix(".npy")
         if "/" in record["id"] or record["id"] in ("", ".", ".."):
-            raise DataError(f"line {number + 2}: {record['id']!r} is no id", file=file)
+            raise DataError(
+                f"line {number + 2}: {record['id']!r} is no id",
+                file=file,
+                fix="An id is the name of the clip's files, without folder and ending.",
+            )
     if not records:
-        raise DataError("a CSV without clips", file=file)
+        raise DataError("a CSV without clips", file=file, fix="Give each clip a line.")
     return records
 
 
 def _label_key(names: list[str], wanted: str | None) -> str | None:
     if wanted is not None:
         return choose_name(names, wanted)
-    if "label" in names or len(names) <= 1:
-        return "label" if "label" in names else next(iter(names), None)
-    raise DataError(
-        f"any of {', '.join(names)} could be the label",
-        fix="Choose one with --label NAME, or call the column `label`.",
-    )
+    return "label" if "label" in names else choose_candidate(names)
 
 
-def _values(texts: list[str]) -> list[str] | Numbers:
+def _values(texts: list[str]) -> LabelColumn:
     """Integers, numbers, or names, whichever all labels are."""
     for kind in (np.int64, np.float64):
         try:
@@ -148,24 +137,17 @@ def _values(texts: list[str]) -> list[str] | Numbers:
     return texts
 
 
-def _picked(values: list[str] | Numbers, rows: list[int]) -> list[str] | Numbers:
-    return values[rows] if isinstance(values, np.ndarray) else [values[row] for row in rows]
-
-
-def _column(modality: str, files: Mapping[str, Path], ids: list[str]) -> Column:
+def _column(modality: str, files: Mapping[str, Path], ids: list[str]) -> MadeColumn:
     def make(index: int) -> Steps | None:
         file = files.get(ids[index])
         if file is None:
             return None
-        array = read_npy(file)
-        try:
+        with located(file=file, clip=ids[index], modality=modality):
+            array = read_npy(file)
             # One vector stands for a sequence of one step.
-            steps = to_array(array[None] if array.ndim == 1 else array, dims=2)
-        except DataError as error:
-            raise error.located(file=file, clip=ids[index], modality=modality) from None
-        return to_float32(steps)
+            return to_float32(to_array(array[None] if array.ndim == 1 else array, dims=2))
 
-    return Column(len(ids), make)
+    return MadeColumn(len(ids), make)
 
 
 def _common_dim(modality: str, files: Mapping[str, Path], ids: list[str]) -> int:
@@ -175,20 +157,11 @@ def _common_dim(modality: str, files: Mapping[str, Path], ids: list[str]) -> int
     dims = [steps.shape[1] for steps in column if steps is not None]
     for clip_id, dim in zip(members, dims, strict=True):
         if dim != dims[0]:
-            problem = f"dim is {dim}, in {files[members[0]].name} {dims[0]}"
-            raise DataError(problem, file=files[clip_id], clip=clip_id, modality=modality)
-    return int(dims[0])
-
-
-def _rows_by_split(records: Records, file: Path) -> dict[str, list[int]]:
-    rows: dict[str, list[int]] = {"train": [], "valid": [], "test": []}
-    for number, record in enumerate(records):
-        name = SPLIT_NAMES.get(record.get("split", "train").strip().lower())
-        if name is None:
             raise DataError(
-                f"line {number + 2}: unknown split {record['split'][:40]!r}",
-                file=file,
-                fix="Expected train, valid or test.",
+                f"dim is {dim}, in {files[members[0]].name} {dims[0]}",
+                file=files[clip_id],
+                clip=clip_id,
+                modality=modality,
+                fix="All clips share one feature dimension per modality.",
             )
-        rows[name].append(number)
-    return {name: members for name, members in rows.items() if members}
+    return int(dims[0])

@@ -10,15 +10,17 @@ from pathlib import Path
 
 import numpy as np
 
+from mmalign.data.arrays import Array
 from mmalign.data.dataset import Dataset
-from mmalign.data.readers.labels import choose_name, encode_labels, infer_task
+from mmalign.data.labels import LabelColumn, task_of_column
+from mmalign.data.readers.drafts import Draft, assemble
+from mmalign.data.readers.labels import choose_candidate, choose_name
 from mmalign.data.readers.npz_contents import Contents, named, read_contents
 from mmalign.data.readers.options import ReadOptions
-from mmalign.data.readers.splits import ALL_TRAIN, SPLIT_NAMES, split_of
 from mmalign.data.readers.values import to_texts
-from mmalign.data.split import Split
-from mmalign.data.task import Regression, Task
-from mmalign.errors import DataError
+from mmalign.data.split_names import ALL_TRAIN, rows_by_split, split_of
+from mmalign.data.task import Classification, Regression, Task
+from mmalign.errors import DataError, located
 
 LABELS = ("label", "labels", "y", "target", "targets")
 IDS = ("id", "ids", "clip_id", "clip_ids")
@@ -42,25 +44,28 @@ def read_files(files: Mapping[str, Path] | Path, options: ReadOptions) -> Datase
     first = next(iter(contents.values()))
     for content in contents.values():
         if content.dims != first.dims:
-            problem = (
-                f"modalities are {dict(content.dims)}, in {first.file.name} {dict(first.dims)}"
+            raise DataError(
+                f"modalities are {dict(content.dims)}, in {first.file.name} {dict(first.dims)}",
+                file=content.file,
+                fix="All files share their modalities and dims.",
             )
-            raise DataError(problem, file=content.file)
-    key = _label_key(first, options.label)
-    task = _task(list(contents.values()), key)
-    splits: dict[str, Split] = {}
-    notes = (
-        [] if key is None or key in LABELS else [f"label: took {key!r}; --label chooses another"]
-    )
-    if first.unused:
-        notes.append(f"not used, as they fit no clip: {', '.join(sorted(first.unused))}")
+    with located(file=first.file):
+        key = _label_key(first, options.label)
+    drafts: dict[str, Draft] = {}
     for name, content in contents.items():
-        whole = _to_split(content, key, task, name)
-        parts = {name: whole} if name else _by_split(whole, content)
-        splits |= parts
-        if not name and list(parts) == ["train"] and not named(content.facts, SPLITS):
-            notes.append(ALL_TRAIN)
-    return Dataset(task, first.dims, splits, tuple(notes))
+        drafts |= {name: _draft(content, key, name)} if name else _by_split(content, key)
+    notes = [
+        f"label: took {key!r}; --label chooses another" if key and key not in LABELS else "",
+        f"not used, as they fit no clip: {', '.join(sorted(first.unused))}" if first.unused else "",
+        ALL_TRAIN if list(drafts) == ["train"] and _is_undivided(first, contents) else "",
+    ]
+    with located(file=first.file):
+        return assemble(drafts, first.dims, _task(list(contents.values()), key), notes)
+
+
+def _is_undivided(content: Contents, files: Mapping[str, Contents]) -> bool:
+    """Whether neither the file's contents nor its place tell splits."""
+    return "" in files and named(content.facts, SPLITS) is None
 
 
 def _label_key(content: Contents, wanted: str | None) -> str | None:
@@ -72,35 +77,26 @@ def _label_key(content: Contents, wanted: str | None) -> str | None:
     usual = next((name for name in names if name.lower() in LABELS), None)
     if usual is not None:
         return usual
-    candidates = [name for name in names if name.lower().rstrip("s") not in FACTS]
-    if len(candidates) > 1:
-        raise DataError(
-            f"any of {', '.join(candidates)} could be the label",
-            file=content.file,
-            fix="Choose one with --label NAME, or call it `label`.",
-        )
-    return candidates[0] if candidates else None
+    return choose_candidate([n for n in names if n.lower().rstrip("s") not in FACTS])
 
 
 def _task(contents: Sequence[Contents], key: str | None) -> Task:
-    if key is None:
-        return Regression()
-    columns = [content.facts[key] for content in contents if key in content.facts]
     classes = next((content.classes for content in contents if content.classes), ())
-    if columns[0].dtype.kind in "US":
-        return infer_task([text for column in columns for text in to_texts(column)], classes)
-    return infer_task(np.concatenate(columns), classes)
+    if key is None or classes:
+        return Regression() if key is None else Classification(classes)
+    columns = [content.facts[key] for content in contents if key in content.facts]
+    return task_of_column(_plain(np.concatenate(columns)))
 
 
-def _to_split(content: Contents, key: str | None, task: Task, name: str) -> Split:
-    ids = _ids(content, name)
+def _plain(values: Array) -> LabelColumn:
+    """Texts or numbers of an array with one entry a clip."""
+    return to_texts(values) if values.dtype.kind in "US" else values
+
+
+def _draft(content: Contents, key: str | None, name: str) -> Draft:
     values = None if key is None else content.facts.get(key)
-    if values is None:
-        labels = None
-    else:
-        is_text = values.dtype.kind in "US"
-        labels = encode_labels(to_texts(values) if is_text else values, task, ids)
-    return Split(ids=ids, labels=labels, sequences=content.features)
+    labels = None if values is None else _plain(values)
+    return Draft(_ids(content, name), labels, content.features, file=content.file)
 
 
 def _ids(content: Contents, split: str) -> tuple[str, ...]:
@@ -108,33 +104,24 @@ def _ids(content: Contents, split: str) -> tuple[str, ...]:
     stored = named(content.facts, IDS)
     if stored:
         column = content.facts[stored]
-        return tuple(to_texts(column) if column.dtype.kind in "US" else map(str, column.tolist()))
+        return tuple(map(str, _plain(column)))
     hidden = (*SPLITS, *LABELS)
     facts = {
         n: c for n, c in content.facts.items() if n.lower() not in hidden and c.dtype.kind in "iuUS"
     }
-    rows = zip(
-        *(to_texts(c) if c.dtype.kind in "US" else c.tolist() for c in facts.values()), strict=True
-    )
+    rows = zip(*map(_plain, facts.values()), strict=True)
     ids = ["-".join(f"{n}{value}" for n, value in zip(facts, row, strict=True)) for row in rows]
     if ids and len(set(ids)) == len(ids):
         return tuple(ids)
     return tuple(f"{split or 'clip'}-{number:05d}" for number in range(content.clips))
 
 
-def _by_split(whole: Split, content: Contents) -> dict[str, Split]:
+def _by_split(content: Contents, key: str | None) -> dict[str, Draft]:
     """Splits by the array `split`, or by the file's name; else all clips are in train."""
-    key = named(content.facts, SPLITS)
-    if key is None:
+    whole = _draft(content, key, "")
+    names = named(content.facts, SPLITS)
+    if names is None:
         return {split_of(content.file.stem) or "train": whole}
-    names = [SPLIT_NAMES.get(name.lower()) for name in to_texts(content.facts[key])]
-    if None in names:
-        wrong = to_texts(content.facts[key])[names.index(None)]
-        raise DataError(
-            f"unknown split {wrong[:40]!r}",
-            file=content.file,
-            clip=whole.ids[names.index(None)],
-            fix="Expected train, valid or test.",
-        )
-    rows = {n: [i for i, s in enumerate(names) if s == n] for n in ("train", "valid", "test")}
-    return {name: whole.select(indices) for name, indices in rows.items() if indices}
+    with located(file=content.file):
+        rows = rows_by_split(to_texts(content.facts[names]), whole.ids)
+    return {name: whole.select(chosen) for name, chosen in rows.items()}

@@ -8,9 +8,9 @@ import numpy as np
 
 from mmalign.data.arrays import Array, read_npz
 from mmalign.data.clip import Steps, StepsColumn
-from mmalign.data.readers.columns import Column, to_float32
+from mmalign.data.columns import MadeColumn, to_float32
 from mmalign.data.readers.values import to_texts
-from mmalign.errors import DataError
+from mmalign.errors import DataError, located
 
 LENGTHS = ("_len", "_length", "_lengths", "_lens")
 SHARED_LENGTHS = ("len", "length", "lengths", "lens")
@@ -41,7 +41,7 @@ def read_contents(file: Path) -> Contents:
         DataError: If there is no modality, or an array does not fit the number of clips.
     """
     arrays = _with_feature_axis(read_npz(file))
-    try:
+    with located(file=file):
         lengths = _lengths_of(arrays)
         taken = {name for names in lengths.values() for name in names}
         features = {
@@ -62,8 +62,6 @@ def read_contents(file: Path) -> Contents:
             tuple(to_texts(arrays[classes])) if classes else (),
             tuple(set(arrays).difference(features, taken, facts, CLASSES)),
         )
-    except DataError as error:
-        raise error.located(file=file) from None
 
 
 def _lengths_of(arrays: Mapping[str, Array]) -> dict[str, tuple[str, ...]]:
@@ -103,25 +101,30 @@ def _only(arrays: Mapping[str, Array], names: tuple[str, ...]) -> Array | None:
     return arrays[names[0]] if names else None
 
 
-def _column(name: str, array: Array, lengths: Array | None) -> Column:
+def _column(name: str, array: Array, lengths: Array | None) -> MadeColumn:
     """The clips of one modality; a clip of length 0 lacks it."""
     if lengths is None:
         stops = np.full(len(array), array.shape[1], dtype=np.int64)
     elif lengths.ndim == 1 and lengths.dtype.kind in "iu":
         stops = lengths.astype(np.int64)
     else:
-        raise DataError("lengths must be integers, one a clip", modality=name)
+        raise _no_lengths("lengths must be integers, one a clip", name)
     longest = array.shape[1] if array.ndim == 3 else len(array)
     if len(stops) and not (stops.min() >= 0 and stops.max() <= longest):
-        raise DataError(f"a length is outside 0..{longest}", modality=name)
+        raise _no_lengths(f"a length is outside 0..{longest}", name)
     if array.ndim == 3:
         if len(stops) != len(array):
-            raise DataError(f"{len(array)} clips but {len(stops)} lengths", modality=name)
-        return Column(len(stops), lambda i: _steps(array[i, : stops[i]]))
+            raise _no_lengths(f"{len(array)} clips but {len(stops)} lengths", name)
+        return MadeColumn(len(stops), lambda i: _steps(array[i, : stops[i]]))
     if stops.sum() != len(array):
-        raise DataError(f"{len(array)} steps, but lengths add to {stops.sum()}", modality=name)
+        raise _no_lengths(f"{len(array)} steps, but lengths add to {stops.sum()}", name)
     ends = np.cumsum(stops)
-    return Column(len(stops), lambda i: _steps(array[ends[i] - stops[i] : ends[i]]))
+    return MadeColumn(len(stops), lambda i: _steps(array[ends[i] - stops[i] : ends[i]]))
+
+
+def _no_lengths(problem: str, modality: str) -> DataError:
+    fix = "Store one length a clip, in the order of the clips; 0 where the modality is missing."
+    return DataError(problem, modality=modality, fix=fix)
 
 
 def _steps(array: Array) -> Steps | None:
@@ -132,7 +135,9 @@ def _common_count(features: Mapping[str, StepsColumn]) -> int:
     counts = {name: len(column) for name, column in features.items()}
     if len(set(counts.values())) != 1:
         told = ", ".join(f"{name} {count}" for name, count in counts.items())
-        raise DataError(f"different numbers of clips: {told}")
+        raise DataError(
+            f"different numbers of clips: {told}", fix="Give a clip that lacks a modality length 0."
+        )
     return next(iter(counts.values()))
 
 

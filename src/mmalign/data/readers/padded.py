@@ -1,6 +1,6 @@
 """Splits stored as arrays `[clips, time, dim]` (MulT, MMSA): what both layouts share."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,11 +8,13 @@ import numpy as np
 
 from mmalign.data.arrays import Array
 from mmalign.data.clip import Steps
-from mmalign.data.readers.columns import Column, to_float32
+from mmalign.data.columns import MadeColumn, to_float32
+from mmalign.data.dataset import Dataset
+from mmalign.data.labels import LabelColumn, pick
+from mmalign.data.readers.drafts import Draft, assemble
 from mmalign.data.readers.padding import Bounds
-from mmalign.data.readers.values import describe, is_text, to_text, to_texts
-from mmalign.data.split import Split
-from mmalign.data.task import Labels
+from mmalign.data.readers.values import is_text, to_text, unexpected
+from mmalign.data.task import Task
 from mmalign.errors import DataError
 
 MODALITIES = ("text", "vision", "audio")
@@ -25,6 +27,7 @@ class Padded:
     ids: tuple[str, ...]
     arrays: Mapping[str, Array]
     bounds: Mapping[str, Bounds]
+    labels: LabelColumn | None
     words: Sequence[Sequence[str]] | None = None
 
     @property
@@ -33,12 +36,12 @@ class Padded:
         lengths = sum(b[:, 1] - b[:, 0] for b in self.bounds.values())
         return np.flatnonzero(lengths).tolist()
 
-    def split(self, labels: Labels | None) -> Split:
+    def draft(self) -> Draft:
         """The clips that hold anything, without their padding."""
         kept = self.kept
-        return Split(
-            ids=tuple(self.ids[row] for row in kept),
-            labels=None if labels is None else labels[kept],
+        return Draft(
+            ids=[self.ids[row] for row in kept],
+            labels=None if self.labels is None else pick(self.labels, kept),
             sequences={name: self._column(name, kept) for name in self.arrays},
             words=None if self.words is None else [self.words[row] for row in kept],
         )
@@ -55,7 +58,7 @@ class Padded:
                 notes.append(f"{split}: {name} of {empty} clips is all zeros: taken as missing")
         return notes
 
-    def _column(self, modality: str, kept: Sequence[int]) -> Column:
+    def _column(self, modality: str, kept: Sequence[int]) -> MadeColumn:
         array, bounds = self.arrays[modality], self.bounds[modality]
 
         def make(index: int) -> Steps | None:
@@ -63,7 +66,27 @@ class Padded:
             start, stop = bounds[row]
             return to_float32(array[row, start:stop]) if stop > start else None
 
-        return Column(len(kept), make)
+        return MadeColumn(len(kept), make)
+
+
+def assemble_padded(splits: Mapping[str, Padded], task: Task, notes: Iterable[str]) -> Dataset:
+    """The dataset of these splits.
+
+    Raises:
+        DataError: If splits disagree on modalities or dims, or a label does not fit the task.
+    """
+    dims = {n: {m: int(a.shape[2]) for m, a in s.arrays.items()} for n, s in splits.items()}
+    first = next(iter(dims.values()))
+    for name, own in dims.items():
+        if own != first:
+            raise DataError(
+                f"modalities are {own}, in the first split {first}",
+                split=name,
+                fix="All splits share their modalities and dims.",
+            )
+    drafts = {name: padded.draft() for name, padded in splits.items()}
+    found = [note for name, padded in splits.items() for note in padded.notes(name)]
+    return assemble(drafts, first, task, (*notes, *found))
 
 
 def feature_arrays(content: Mapping[Any, Any]) -> dict[str, Array]:
@@ -73,29 +96,21 @@ def feature_arrays(content: Mapping[Any, Any]) -> dict[str, Array]:
         DataError: If one has another shape.
     """
     arrays = {name: content[name] for name in MODALITIES if name in content}
-    sizes = {}
     for name, array in arrays.items():
         if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiu" or array.ndim != 3:
-            raise DataError(f"expected [clips, time, dim], got {describe(array)}", modality=name)
-        sizes[name] = len(array)
-    if len(set(sizes.values())) != 1:
-        counts = ", ".join(f"{name} {size}" for name, size in sizes.items())
-        raise DataError(f"different numbers of clips: {counts or 'no modality'}")
+            raise unexpected("[clips, time, dim]", array, modality=name)
+    if len({len(array) for array in arrays.values()}) != 1:
+        counts = ", ".join(f"{name} {len(array)}" for name, array in arrays.items())
+        raise DataError(
+            f"different numbers of clips: {counts or 'no modality'}",
+            fix="Store every modality of every clip; zeros stand for a missing one.",
+        )
     return arrays
 
 
-def common_dims(splits: Mapping[str, Mapping[str, Array]]) -> dict[str, int]:
-    """Feature dimensions that all splits share.
-
-    Raises:
-        DataError: If splits disagree on modalities or dims.
-    """
-    described = {name: {m: int(a.shape[2]) for m, a in s.items()} for name, s in splits.items()}
-    first = next(iter(described.values()))
-    for name, dims in described.items():
-        if dims != first:
-            raise DataError(f"modalities are {dims}, in the first split {first}", split=name)
-    return first
+def clips_in(arrays: Mapping[str, Array]) -> int:
+    """How many clips the arrays of a split hold."""
+    return len(next(iter(arrays.values())))
 
 
 def clip_ids(value: Any, count: int, split: str) -> tuple[str, ...]:
@@ -108,7 +123,7 @@ def clip_ids(value: Any, count: int, split: str) -> tuple[str, ...]:
         return tuple(f"{split}-{number:05d}" for number in range(count))
     rows = list(value) if isinstance(value, list | tuple | np.ndarray) else []
     if len(rows) != count:
-        raise DataError(f"expected {count} ids, got {describe(value)}")
+        raise unexpected(f"{count} ids", value)
     return tuple(_id_text(row) for row in rows)
 
 
@@ -120,14 +135,4 @@ def _id_text(row: Any) -> str:
         return "_".join(_id_text(p) for p in parts if not isinstance(p, list | tuple | np.ndarray))
     if isinstance(parts, int | float | np.number):
         return f"{float(parts):g}"
-    raise DataError(f"expected an id, got {describe(row)}")
-
-
-def sentences(value: Any, count: int) -> list[list[str]] | None:
-    """The words of each clip, where its text is stored as one string."""
-    if value is None:
-        return None
-    texts = to_texts(value)
-    if len(texts) != count:
-        raise DataError(f"expected {count} texts, got {len(texts)}")
-    return [text.split() for text in texts]
+    raise unexpected("an id", row)

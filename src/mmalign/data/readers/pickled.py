@@ -10,9 +10,9 @@ from mmalign.data.pickles import map_file, read_pickle
 from mmalign.data.readers import meld, misa, mmsa, mult
 from mmalign.data.readers.kinds import Kind, kind_of
 from mmalign.data.readers.options import ReadOptions
-from mmalign.data.readers.splits import ALL_TRAIN, by_split, split_of
 from mmalign.data.readers.values import describe
-from mmalign.errors import DataError
+from mmalign.data.split_names import ALL_TRAIN, keyed_by_split, split_of
+from mmalign.errors import DataError, damaged
 
 PICKLE_STARTS = (b"\x80", b"(", b"]", b"}", b")", b"c")
 SUPPORTED = (
@@ -46,13 +46,15 @@ def read_split_files(files: Mapping[str, Path], options: ReadOptions) -> Dataset
 
 def _open_pickle(file: Path) -> Any:
     if kind_of(file) is not Kind.PICKLE:
-        raise DataError("not a pickle, though others beside it are", file=file)
+        raise damaged("not a pickle, though others beside it are", file=file)
     try:
         return read_pickle(file)
     except DataError as error:
         if bytes(map_file(file)[:1]) not in PICKLE_STARTS:
             raise DataError(
-                "not a supported format: no pickle, npz, HDF5, CSV or Parquet", file=file
+                "not a supported format: no pickle, npz, HDF5, CSV or Parquet",
+                file=file,
+                fix="docs/formats.md lists every format, docs/own-data.md shows how to write one.",
             ) from error
         raise
 
@@ -69,7 +71,7 @@ def _read_lists(values: Mapping[str, tuple[Path, Any]], options: ReadOptions) ->
 
 
 def _read_dict(file: Path, value: dict[Any, Any], options: ReadOptions) -> Dataset:
-    splits = by_split(value)
+    splits = keyed_by_split(value)
     if splits and all(isinstance(content, list | tuple) for content in splits.values()):
         return _read_lists({name: (file, rows) for name, rows in splits.items()}, options)
     if not splits:

@@ -10,7 +10,7 @@ from mmalign.data.readers.kinds import Kind, kind_of
 from mmalign.data.readers.options import ReadOptions
 from mmalign.data.readers.pickled import read_pickled
 from mmalign.data.validation import validate
-from mmalign.errors import DataError
+from mmalign.errors import DataError, located
 
 UNFORESEEN = (
     *(ArithmeticError, LookupError, TypeError, ValueError, AttributeError),
@@ -25,15 +25,14 @@ def read(path: Path, options: ReadOptions) -> Dataset:
         DataError: If the path does not exist, or is of no supported format, or is damaged.
     """
     if not path.exists():
-        raise DataError("there is no such file or directory", file=path)
+        raise DataError("there is no such file or directory", file=path, fix="Check the path.")
     try:
-        if is_native(path):
-            return read_native(path)
-        if path.is_dir():
-            return validate(read_folder(path, options, read_file))
-        return validate(read_file(path, options))
-    except DataError as error:
-        raise error.located(file=path) from None
+        with located(file=path):
+            if is_native(path):
+                return read_native(path)
+            if path.is_dir():
+                return validate(read_folder(path, options, read_file))
+            return validate(read_file(path, options))
     except UNFORESEEN as error:
         # The last resort for a file that is damaged in a way no reader foresaw.
         raise DataError(

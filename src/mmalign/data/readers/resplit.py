@@ -7,6 +7,7 @@ whatever pair of modalities the user chooses.
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from mmalign.data.dataset import Dataset
@@ -14,9 +15,9 @@ from mmalign.data.missingness import Masks, Protocol
 from mmalign.data.pickles import read_pickle
 from mmalign.data.readers import misa
 from mmalign.data.readers.options import ReadOptions
-from mmalign.data.readers.splits import SPLIT_NAMES
-from mmalign.data.readers.values import describe
+from mmalign.data.readers.values import unexpected
 from mmalign.data.readers.vectors import find_vectors
+from mmalign.data.split_names import SPLIT_NAMES, in_order
 from mmalign.errors import DataError
 
 FILE = re.compile(r"([a-z]+)_(complete|missing)_(\d+)\.pkl")
@@ -58,7 +59,7 @@ def read_group(path: Path, options: ReadOptions) -> Dataset:
         f"{path.name} also stores masks for survival {offered}: "
         "mmalign.data.readers.resplit.read_masks loads them"
     )
-    return Dataset(dataset.task, dataset.dims, dataset.splits, (*dataset.notes, note))
+    return replace(dataset, notes=(*dataset.notes, note))
 
 
 def read_masks(
@@ -104,15 +105,16 @@ def _rates(path: Path) -> dict[int, Files]:
         if parts and split:
             rates.setdefault(int(parts[3]), {}).setdefault(split, {})[parts[2]] = file
     if not rates:
-        raise DataError("no files like train_complete_10.pkl", file=path)
-    order = ("train", "valid", "test")
-    return {rate: {s: files[s] for s in order if s in files} for rate, files in rates.items()}
+        raise DataError(
+            "no files like train_complete_10.pkl", file=path, fix="Give the folder of one group."
+        )
+    return {rate: in_order(files) for rate, files in rates.items()}
 
 
 def _rows(file: Path) -> list[object]:
     value = read_pickle(file)
     if not isinstance(value, list) or (value and not misa.recognises(value)):
-        raise DataError(f"expected a list of clips, got {describe(value)}", file=file)
+        raise unexpected("a list of clips", value, file=file)
     return value
 
 

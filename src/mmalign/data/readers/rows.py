@@ -1,7 +1,7 @@
 """Clips as the layouts of MISA, BBFN and MM-Align store them: a row of arrays and words each."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from mmalign.data.arrays import Array
-from mmalign.data.clip import Steps, StepsColumn, Times
-from mmalign.data.readers.columns import Column, column_of
+from mmalign.data.clip import Times
+from mmalign.data.columns import MadeColumn, column_of
+from mmalign.data.dataset import Dataset
+from mmalign.data.labels import LabelColumn
+from mmalign.data.readers.drafts import Draft, assemble
 from mmalign.data.readers.options import ReadOptions
-from mmalign.data.readers.values import common_dim
 from mmalign.data.readers.vectors import (
     HOW_TO_GIVE,
     Rows,
@@ -20,8 +22,7 @@ from mmalign.data.readers.vectors import (
     find_vectors,
     load_vectors,
 )
-from mmalign.data.split import Split
-from mmalign.data.task import Labels
+from mmalign.data.task import Task
 from mmalign.errors import DataError
 
 SPARE_BYTES = 1 << 26
@@ -68,78 +69,71 @@ class Part:
         """Ids of the clips, in order."""
         return tuple(row.id for row in self.rows)
 
-    def dim(self, modality: str) -> int | None:
-        """Feature dimension of a modality, if any clip has it."""
-        arrays = [row.features.get(modality) for row in self.rows]
-        try:
-            return common_dim(arrays, modality, self.ids)
-        except DataError as error:
-            raise error.located(file=self.file) from None
-
-    def split(
-        self, labels: Labels | None, text: "Text | None", times: Sequence[Times | None] | None
-    ) -> Split:
-        """The split of these rows; text is the first modality, as in the papers."""
-        features = list(self.rows[0].features) if self.rows else []
-        columns: dict[str, StepsColumn] = {} if text is None else {"text": text.column}
-        columns |= {
-            name: column_of([row.features.get(name) for row in self.rows]) for name in features
-        }
-        has_words = any(row.words is not None for row in self.rows)
-        return Split(
-            ids=self.ids,
-            labels=labels,
-            sequences=columns,
-            words=[row.words for row in self.rows] if has_words else None,
-            times=times,
-        )
-
-
-def common_part_dim(parts: Mapping[str, Part], modality: str) -> int | None:
-    """Feature dimension of a modality in all splits; None if no clip has it.
-
-    Raises:
-        DataError: If two splits disagree.
-    """
-    common: int | None = None
-    for name, part in parts.items():
-        dim = part.dim(modality)
-        if dim is not None and common not in (None, dim):
-            problem = f"dim is {dim}, in the splits before {common}"
-            raise DataError(problem, file=part.file, split=name, modality=modality)
-        common = common if dim is None else dim
-    return common
-
-
-@dataclass(frozen=True)
-class Text:
-    """The text modality of one split: rows of the table, turned into vectors when asked for."""
-
-    vectors: WordVectors
-    rows: Sequence[Rows]
+    @property
+    def labels(self) -> list[Any]:
+        """Labels of the clips, in order."""
+        return [row.label for row in self.rows]
 
     @property
-    def column(self) -> Column:
-        """One sequence of word vectors a clip; None for a clip without words."""
-
-        def make(index: int) -> Steps | None:
-            rows = self.rows[index]
-            return self.vectors.gather(rows) if len(rows) else None
-
-        return Column(len(self.rows), make)
+    def words(self) -> list[list[str] | None] | None:
+        """Words of the clips, in order, if any clip has them."""
+        words = [row.words for row in self.rows]
+        return None if all(known is None for known in words) else words
 
 
 @dataclass(frozen=True)
 class Texts:
     """The text modality of all splits, and what its user should know about it."""
 
-    by_split: Mapping[str, Text]
+    by_split: Mapping[str, MadeColumn]
+    dim: int | None
     notes: tuple[str, ...]
 
-    @property
-    def dim(self) -> int | None:
-        """Numbers per word; None where there are no vectors."""
-        return next((text.vectors.dim for text in self.by_split.values()), None)
+
+def assemble_rows(
+    parts: Mapping[str, Part],
+    texts: Texts,
+    labels: Mapping[str, LabelColumn],
+    task: Task,
+    notes: Iterable[str] = (),
+    times: Mapping[str, Sequence[Times | None] | None] | None = None,
+) -> Dataset:
+    """The dataset of these rows; text is the first modality, as in the papers.
+
+    Raises:
+        DataError: If clips disagree on a dim, or a label does not fit the task.
+    """
+    features = dict.fromkeys(
+        m for part in parts.values() for row in part.rows for m in row.features
+    )
+    dims = {"text": texts.dim, **{modality: _common_dim(parts, modality) for modality in features}}
+    drafts = {}
+    for name, part in parts.items():
+        columns = {m: column_of([row.features.get(m) for row in part.rows]) for m in features}
+        if name in texts.by_split:
+            columns["text"] = texts.by_split[name]
+        when = times.get(name) if times else None
+        drafts[name] = Draft(part.ids, labels[name], columns, part.words, when, part.file)
+    known = {name: dim for name, dim in dims.items() if dim is not None}
+    return assemble(drafts, known, task, (*notes, *texts.notes))
+
+
+def _common_dim(parts: Mapping[str, Part], modality: str) -> int | None:
+    dim: int | None = None
+    for name, part in parts.items():
+        for row in part.rows:
+            array = row.features.get(modality)
+            if array is not None and dim not in (None, array.shape[1]):
+                raise DataError(
+                    f"dim is {array.shape[1]}, in the clips before {dim}",
+                    file=part.file,
+                    split=name,
+                    clip=row.id,
+                    modality=modality,
+                    fix="All clips share one feature dimension per modality.",
+                )
+            dim = dim if array is None else int(array.shape[1])
+    return dim
 
 
 def find_texts(parts: Mapping[str, Part], folder: Path, options: ReadOptions) -> Texts:
@@ -151,19 +145,25 @@ def find_texts(parts: Mapping[str, Part], folder: Path, options: ReadOptions) ->
     file = find_vectors(folder, options.vectors)
     if file is None:
         note = f"text is left out: there are no word vectors in {folder.name}/. {HOW_TO_GIVE}"
-        return Texts({}, (note,))
+        return Texts({}, None, (note,))
     words = {w for part in parts.values() for row in part.rows for w in row.words or ()}
     vectors = load_vectors(file, words)
     unknown = Counter[str]()
     by_split = {}
     for name, part in parts.items():
-        by_split[name] = Text(vectors, [_rows_of(row, vectors, part) for row in part.rows])
-        for row, found in zip(part.rows, by_split[name].rows, strict=True):
+        rows = [_rows_of(row, vectors, part) for row in part.rows]
+        by_split[name] = _column(vectors, rows)
+        for row, found in zip(part.rows, rows, strict=True):
             names = row.words or list(map(str, found.tolist()))
             is_unknown = (found < 0) | (found == vectors.unknown_row)
             unknown.update(names[step] for step in np.flatnonzero(is_unknown))
     total = sum(row.word_count for part in parts.values() for row in part.rows)
-    return Texts(by_split, _unknown_note(unknown, total, file))
+    return Texts(by_split, vectors.dim, _unknown_note(unknown, total, file))
+
+
+def _column(vectors: WordVectors, rows: Sequence[Rows]) -> MadeColumn:
+    """One sequence of word vectors a clip, made when asked for; None for a clip without words."""
+    return MadeColumn(len(rows), lambda i: vectors.gather(rows[i]) if len(rows[i]) else None)
 
 
 def _rows_of(row: Row, vectors: WordVectors, part: Part) -> Rows:

@@ -9,9 +9,8 @@ import numpy as np
 
 from mmalign.data.arrays import Archive, Array
 from mmalign.data.pickles import REBUILDERS, Global, PickleMachine, map_file
-from mmalign.errors import DataError
+from mmalign.errors import DataError, damaged, located
 
-LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
 LEGACY_START = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 STORAGES: Mapping[str, np.dtype[Any]] = {
     "FloatStorage": np.dtype("<f4"),
@@ -49,7 +48,7 @@ class Tensor:
         """
         content, dtype = self.storage.content, self.storage.dtype
         if content is None or len(content) != self.storage.size * dtype.itemsize:
-            raise DataError(f"tensor storage {self.storage.key!r} is not whole")
+            raise damaged(f"tensor storage {self.storage.key!r} is not whole")
         count = int(np.prod(self.shape, dtype=object)) if self.shape else 1
         contiguous = tuple(int(np.prod(self.shape[i + 1 :])) for i in range(len(self.shape)))
         if self.strides != contiguous or self.offset + count > self.storage.size:
@@ -80,10 +79,8 @@ def read_torch(file: Path) -> Any:
         DataError: If it is no such file, is damaged, or holds anything but data.
     """
     data = map_file(file)
-    try:
+    with located(file=file):
         return _read_legacy(data) if is_legacy_torch(data) else _read_zip(file)
-    except DataError as error:
-        raise error.located(file=file) from None
 
 
 def is_legacy_torch(data: memoryview) -> bool:
@@ -95,7 +92,7 @@ def _read_zip(file: Path) -> Any:
     with Archive(file) as archive:
         pickles = [name for name in archive.names if name.split("/")[1:] == ["data.pkl"]]
         if len(pickles) != 1:
-            raise DataError("not a torch file: there is no data.pkl in the archive")
+            raise damaged("not a torch file: there is no data.pkl in the archive")
         folder = pickles[0].split("/")[0]
         storages = _Storages()
         value = _machine(archive.read(pickles[0]), 0, storages).run()
@@ -119,7 +116,7 @@ def _read_legacy(data: memoryview) -> Any:
     for key in keys if isinstance(keys, list) else ():
         storage = storages.found.get(key) if isinstance(key, str) else None
         if storage is None:
-            raise DataError("the file names a storage that no tensor uses")
+            raise damaged("the file names a storage that no tensor uses")
         at += 8  # the number of elements, once more
         storage.content = data[at : at + storage.size * storage.dtype.itemsize]
         at += storage.size * storage.dtype.itemsize

@@ -5,7 +5,6 @@ printed, compared or handed to `np.asarray`, which would walk it all; so everyth
 the type first and goes one level deep.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,8 @@ import numpy as np
 from mmalign.data.arrays import Array
 from mmalign.data.pickles import Python2Text
 from mmalign.errors import DataError
+
+NUMBERS = "fiub"
 
 
 def describe(value: Any) -> str:
@@ -30,6 +31,15 @@ def describe(value: Any) -> str:
     if isinstance(value, str | int | float | None):
         return f"{str(value)[:40]!r}"
     return f"a {type(value).__name__}"
+
+
+def unexpected(expected: str, value: Any, **place: Any) -> DataError:
+    """Say what belongs in a place, and what is there instead."""
+    return DataError(
+        f"expected {expected}, got {describe(value)}",
+        fix="docs/formats.md shows the layout; write the file anew.",
+        **place,
+    )
 
 
 def is_text(value: Any) -> bool:
@@ -55,19 +65,19 @@ def to_text(value: Any) -> str:
             return raw.decode("latin-1")
     if isinstance(value, str):
         return str(value)
-    raise DataError(f"expected text, got {describe(value)}")
+    raise unexpected("text", value)
 
 
-def to_texts(value: Any) -> list[str]:
+def to_texts(value: Any, count: int | None = None) -> list[str]:
     """A list of texts from a list, a tuple or an array of them.
 
     Raises:
-        DataError: If it is no such list.
+        DataError: If it is no such list, or not of `count` texts.
     """
     if isinstance(value, np.ndarray) and value.dtype.kind in "USO":
         value = value.reshape(-1).tolist()
-    if not isinstance(value, list | tuple):
-        raise DataError(f"expected a list of texts, got {describe(value)}")
+    if not isinstance(value, list | tuple) or count not in (None, len(value)):
+        raise unexpected(f"a list of {'' if count is None else f'{count} '}texts", value)
     return [to_text(item) for item in value]
 
 
@@ -77,51 +87,44 @@ def to_array(value: Any, *, dims: int) -> Array:
     Raises:
         DataError: If it is something else.
     """
-    if not isinstance(value, np.ndarray) or value.dtype.kind not in "fiub":
-        raise DataError(f"expected an array of numbers, got {describe(value)}")
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in NUMBERS:
+        raise unexpected("an array of numbers", value)
     if value.ndim != dims:
-        raise DataError(f"expected an array with {dims} axes, got shape {list(value.shape)}")
+        raise unexpected(f"an array with {dims} axes", value)
     return value
 
 
-def to_numbers(value: Any) -> Array:
-    """A flat array from an array of any shape, a number, or a flat list of numbers.
+def to_steps(value: Any, length: int | None = None) -> Array | None:
+    """The first steps of a sequence `[time, dim]`, all of them by default; None if it has none.
 
     Raises:
         DataError: If it is something else.
     """
-    if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
-        return value.reshape(-1)
-    items = value if isinstance(value, list | tuple) else [value]
-    return np.array([_to_number(item) for item in items])
+    array = to_array(value, dims=2)[:length]
+    return array if len(array) else None
+
+
+def to_numbers(value: Any, count: int | None = None, *, what: str = "numbers") -> Array:
+    """A flat array from an array of any shape, a number, or a flat list of numbers.
+
+    Raises:
+        DataError: If it is something else, or not of `count` numbers.
+    """
+    if isinstance(value, np.ndarray) and value.dtype.kind in NUMBERS:
+        numbers = value.reshape(-1)
+    else:
+        items = value if isinstance(value, list | tuple) else [value]
+        numbers = np.array([_to_number(item) for item in items])
+    if count not in (None, len(numbers)):
+        raise unexpected(f"{count} {what}", value)
+    return numbers
 
 
 def _to_number(item: Any) -> Any:
-    if isinstance(item, np.ndarray) and item.size == 1 and item.dtype.kind in "fiub":
+    if isinstance(item, np.ndarray) and item.size == 1 and item.dtype.kind in NUMBERS:
         return item.reshape(-1)[0].item()
-    if isinstance(item, np.generic) and item.dtype.kind in "fiub":
+    if isinstance(item, np.generic) and item.dtype.kind in NUMBERS:
         return item.item()
     if isinstance(item, bool | int | float) and (isinstance(item, float) or abs(item) < 1 << 62):
         return item
-    raise DataError(f"expected a number, got {describe(item)}")
-
-
-def common_dim(arrays: Sequence[Array | None], modality: str, ids: Sequence[str]) -> int | None:
-    """The feature dimension that all sequences share; None if there are none.
-
-    Raises:
-        DataError: If two sequences disagree.
-    """
-    dim: int | None = None
-    for array, clip_id in zip(arrays, ids, strict=True):
-        if array is None:
-            continue
-        if dim is not None and array.shape[1] != dim:
-            raise DataError(
-                f"dim is {array.shape[1]}, in the clips before {dim}",
-                clip=clip_id,
-                modality=modality,
-                fix="All clips share one feature dimension per modality.",
-            )
-        dim = int(array.shape[1])
-    return dim
+    raise unexpected("a number", item)

@@ -10,13 +10,13 @@ from jaxtyping import Float32, Int64
 
 from mmalign.data.arrays import read_npy, read_npz
 from mmalign.data.clip import Steps
+from mmalign.data.columns import to_float32
 from mmalign.data.pickles import map_file, read_pickle
-from mmalign.data.readers.columns import to_float32
 from mmalign.data.readers.glove import read_glove
 from mmalign.data.readers.kinds import Kind, kind_of
 from mmalign.data.readers.torch_file import Tensor, read_torch
 from mmalign.data.readers.values import describe, to_array, to_texts
-from mmalign.errors import DataError
+from mmalign.errors import DataError, located
 
 BESIDE = ("embedding_and_mapping.pt", "embedding.p", "glove*.npz", "glove*.txt", "*.vec")
 """Names under which word vectors lie beside the clips, in the order of preference."""
@@ -87,7 +87,7 @@ def load_vectors(file: Path, vocabulary: Collection[str]) -> WordVectors:
     Raises:
         DataError: If it is no file of word vectors.
     """
-    try:
+    with located(file=file):
         match kind_of(file):
             case Kind.NPZ:
                 return _from_npz(file)
@@ -99,8 +99,6 @@ def load_vectors(file: Path, vocabulary: Collection[str]) -> WordVectors:
                 return _from_value(file, read_pickle(file))
         words, table = read_glove(map_file(file), vocabulary)
         return _checked(file, table, {word: row for row, word in enumerate(words)})
-    except DataError as error:
-        raise error.located(file=file) from None
 
 
 def _is_printable(file: Path) -> bool:
@@ -135,9 +133,9 @@ def _from_value(file: Path, value: Any) -> WordVectors:
 def _checked(file: Path, table: Any, rows: Mapping[Any, Any] | None) -> WordVectors:
     numbers = to_float32(to_array(table, dims=2))
     if 0 in numbers.shape:
-        raise DataError("a table of word vectors without words")
+        raise DataError("a table of word vectors without words", fix=HOW_TO_GIVE)
     if rows is not None:
         is_row = (isinstance(w, str) and isinstance(r, int) for w, r in rows.items())
         if not all(is_row) or not all(0 <= r < len(numbers) for r in rows.values()):
-            raise DataError("the words do not fit the table of vectors")
+            raise DataError("the words do not fit the table of vectors", fix=HOW_TO_GIVE)
     return WordVectors(file, numbers, rows)

@@ -8,6 +8,7 @@ from importlib import resources
 from typing import Any
 
 from mmalign.data.missingness import SETTINGS
+from mmalign.data.split_names import SPLITS
 from mmalign.experiments.report.main_tables import score_cell
 from mmalign.experiments.report.measures import Measure, measures_of
 from mmalign.experiments.report.modalities import modality_of
@@ -53,7 +54,7 @@ class Printed:
 
 def recognise(data: Mapping[str, Any]) -> str | None:
     """Which of the paper's datasets this is, by task and clips of each split; None if none."""
-    clips = tuple(data["clips"].get(split) for split in ("train", "valid", "test"))
+    clips = tuple(data["clips"].get(split) for split in SPLITS)
     for name, known in CLIPS.items():
         if clips in known and data["task"].get("kind") == TASKS[name]:
             return name

@@ -53,7 +53,7 @@ class Search:
         object.__setattr__(self, "dataset", pair)
         for name, split in splits.items():
             if split.labels is None:
-                raise DataError("training needs labels", split=name)
+                raise DataError("training needs labels", split=name, fix="Give each clip one.")
         self._check_seeds()
         self.searched.check(self.fixed)
         self._check_trainable()

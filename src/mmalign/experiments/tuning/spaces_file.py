@@ -1,13 +1,12 @@
 """A user's own space, in a TOML file; or one of ours, by name."""
 
-import difflib
 import math
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from mmalign.errors import ConfigError
+from mmalign.errors import ConfigError, suggestion
 from mmalign.experiments.tuning.spaces import (
     NOT_SEARCHED,
     SPACES,
@@ -34,8 +33,7 @@ def find_space(name: str) -> Space:
     file = Path(name)
     if file.suffix == ".toml" or file.is_file():
         return read_space(file)
-    near = difflib.get_close_matches(name, SPACES, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(SPACES)}"
+    hint = suggestion(name, SPACES)
     raise ConfigError(f"unknown space {name!r} (or give a TOML file of your own); {hint}")
 
 
@@ -69,9 +67,7 @@ def read_space(file: Path) -> Space:
 
 def _dimension(name: str, given: Any) -> Dimension:
     if name not in TYPES:
-        near = difflib.get_close_matches(name, TYPES, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ConfigError(f"unknown setting {name!r}{hint}")
+        raise ConfigError(f"unknown setting {name!r}; {suggestion(name, TYPES)}")
     if name in NOT_SEARCHED:
         raise ConfigError(f"{name} is not searched: {NOT_SEARCHED[name]}")
     if isinstance(given, dict):

@@ -55,7 +55,11 @@ def sort_files(sequences: Sequence[ComputationalSequence], path: Path) -> Folder
     words = next((s for s in texts if not PHONES.search(s.name)), None)
     modalities = _by_modality([s for s in numbers if s is not labels[0]])
     if not modalities and words is None:
-        raise DataError(f"labels but no modality among the .csd files ({found})", file=path)
+        raise DataError(
+            f"labels but no modality among the .csd files ({found})",
+            file=path,
+            fix="Put the .csd files of words or features beside the labels.",
+        )
     return Folder(labels[0], words, modalities)
 
 

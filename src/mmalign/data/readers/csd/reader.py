@@ -1,23 +1,21 @@
 """A folder of .csd files as a dataset."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from mmalign.data.clip import StepsColumn
+from mmalign.data.columns import MadeColumn
 from mmalign.data.dataset import Dataset
-from mmalign.data.readers.columns import Column
 from mmalign.data.readers.csd.folder import Folder, sort_files
 from mmalign.data.readers.csd.folds import corpus_of, standard_folds, video_of
 from mmalign.data.readers.csd.segments import Segment, cut, find_segments
 from mmalign.data.readers.csd.sequences import FeatureSequence, read_sequences
-from mmalign.data.readers.labels import ChosenColumn, choose_column, encode_labels
+from mmalign.data.readers.drafts import Draft, assemble
+from mmalign.data.readers.labels import choose_labels
 from mmalign.data.readers.options import ReadOptions
 from mmalign.data.readers.rows import Part, Row, Texts, find_texts
-from mmalign.data.readers.splits import ALL_TRAIN
-from mmalign.data.split import Split
+from mmalign.data.split_names import ALL_TRAIN, SPLITS, in_order
 from mmalign.progress import track
 
 BySplit = Mapping[str, Sequence[Segment]]
@@ -32,47 +30,38 @@ def read_folder(path: Path, options: ReadOptions) -> Dataset:
     folder = sort_files(read_sequences(sorted(path.glob("*.csd"))), path)
     segments, empty = find_segments(folder)
     notes = [f"left out {empty} segments without words or features"] if empty else []
-    chosen = choose_column(folder.labels.dim, options.label)
     by_split, fold_notes = _by_fold(segments)
+    tables = {name: np.array([s.label for s in members]) for name, members in by_split.items()}
+    labels, task, label_notes = choose_labels(tables, options.label)
     texts = _texts(folder, by_split, path, options)
+    modalities = dict(folder.modalities)
     if texts.dim is not None:
-        others = {name: s for name, s in folder.modalities.items() if name != "text"}
-        folder = replace(folder, modalities=others)
+        modalities.pop("text", None)
     dims = {} if texts.dim is None else {"text": texts.dim}
-    dims |= {name: sequence.dim for name, sequence in folder.modalities.items()}
-    splits = {
-        name: _to_split(folder, members, chosen, texts, name) for name, members in by_split.items()
-    }
-    gaps = _gap_notes(folder, segments)
-    every = (*chosen.notes, *fold_notes, *texts.notes, *notes, *gaps)
-    return Dataset(chosen.task, dims, splits, every)
+    dims |= {name: sequence.dim for name, sequence in modalities.items()}
+    drafts = {}
+    for name, members in by_split.items():
+        columns = {m: _column(sequence, members) for m, sequence in modalities.items()}
+        if name in texts.by_split:
+            columns["text"] = texts.by_split[name]
+        drafts[name] = Draft(
+            ids=[segment.id for segment in members],
+            labels=labels[name],
+            sequences=columns,
+            words=None if folder.words is None else [segment.words for segment in members],
+            times=None if folder.pivot is None else [segment.times for segment in members],
+        )
+    gaps = _gap_notes(modalities, segments)
+    return assemble(drafts, dims, task, (*label_notes, *fold_notes, *texts.notes, *notes, *gaps))
 
 
-def _to_split(
-    folder: Folder, segments: Sequence[Segment], chosen: ChosenColumn, texts: Texts, name: str
-) -> Split:
-    ids = [segment.id for segment in segments]
-    labels = np.array([segment.label[chosen.index] for segment in segments])
-    columns: dict[str, StepsColumn] = {}
-    if texts.dim is not None:
-        columns["text"] = texts.by_split[name].column
-    columns |= {m: _column(sequence, segments) for m, sequence in folder.modalities.items()}
-    return Split(
-        ids=tuple(ids),
-        labels=encode_labels(labels, chosen.task, ids),
-        sequences=columns,
-        words=None if folder.words is None else [segment.words for segment in segments],
-        times=None if folder.pivot is None else [segment.times for segment in segments],
-    )
+def _column(sequence: FeatureSequence, segments: Sequence[Segment]) -> MadeColumn:
+    return MadeColumn(len(segments), lambda index: cut(sequence, segments[index])[0])
 
 
-def _column(sequence: FeatureSequence, segments: Sequence[Segment]) -> Column:
-    return Column(len(segments), lambda index: cut(sequence, segments[index])[0])
-
-
-def _gap_notes(folder: Folder, segments: Sequence[Segment]) -> list[str]:
+def _gap_notes(modalities: Mapping[str, FeatureSequence], segments: Sequence[Segment]) -> list[str]:
     notes = []
-    for name, sequence in folder.modalities.items():
+    for name, sequence in modalities.items():
         gaps = sum(cut(sequence, segment)[1] for segment in track(segments, f"checking {name}"))
         if gaps:
             notes.append(f"{name}: {gaps} words overlap no frame and got zeros")
@@ -85,7 +74,7 @@ def _by_fold(segments: Sequence[Segment]) -> tuple[BySplit, list[str]]:
     if corpus is None:
         return {"train": segments} if segments else {}, [ALL_TRAIN]
     folds = standard_folds()[corpus]
-    members: dict[str, list[Segment]] = {name: [] for name in ("train", "valid", "test")}
+    members: dict[str, list[Segment]] = {name: [] for name in SPLITS}
     outside = 0
     for segment in segments:
         split = folds.get(video_of(segment.id))
@@ -96,13 +85,13 @@ def _by_fold(segments: Sequence[Segment]) -> tuple[BySplit, list[str]]:
     notes = [f"splits are the standard folds of {corpus}"]
     if outside:
         notes.append(f"left out {outside} segments of videos that are in no standard fold")
-    return {name: rows for name, rows in members.items() if rows}, notes
+    return in_order(members), notes
 
 
 def _texts(folder: Folder, by_split: BySplit, path: Path, options: ReadOptions) -> Texts:
     """Vectors for the words, unless a .csd file brings them."""
     if folder.words is None or ("text" in folder.modalities and options.vectors is None):
-        return Texts({}, ())
+        return Texts({}, None, ())
     parts = {
         name: Part(folder.labels.file, [Row(s.id, s.label, s.words, None, {}) for s in members])
         for name, members in by_split.items()

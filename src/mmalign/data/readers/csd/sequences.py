@@ -16,7 +16,7 @@ from jaxtyping import Float32
 from mmalign.data.pickles import map_file
 from mmalign.data.readers.csd import worker
 from mmalign.data.readers.csd.alignment import Intervals
-from mmalign.errors import DataError
+from mmalign.errors import DataError, damaged
 
 MEMORY_BYTES = 2 << 30
 SPARE_BYTES = 1 << 28
@@ -105,7 +105,7 @@ def run_worker(files: Sequence[Path], out: Path, *, total_bytes: int) -> None:
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise DataError(f"reading HDF5 took more than {seconds} s", file=files[0]) from error
+        raise damaged(f"reading HDF5 took more than {seconds} s", file=files[0]) from error
     if done.returncode != 0:
         raise refusal(done.returncode, done.stdout, files)
 
@@ -121,7 +121,7 @@ def refusal(code: int, told: bytes, files: Sequence[Path]) -> DataError:
         return DataError(
             "reading .csd files needs h5py", file=file, fix="Run: pip install 'mmalign[csd]'"
         )
-    return DataError(problem, file=file, fix="The file may be truncated; download it again.")
+    return damaged(problem, file=file)
 
 
 def _load(file: Path, out: Path, number: int) -> ComputationalSequence:

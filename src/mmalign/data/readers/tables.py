@@ -1,0 +1,42 @@
+"""CSV files: a header of column names, then a line for each clip."""
+
+import csv
+import io
+from pathlib import Path
+
+from mmalign.data.pickles import map_file
+from mmalign.errors import DataError
+
+
+def read_header(file: Path) -> list[str]:
+    """The names in the first line, as far as it can be read."""
+    with file.open("rb") as stream:
+        line = stream.readline(4096).decode("utf-8-sig", "replace")
+    return [name.strip().strip('"') for name in line.split(",")]
+
+
+def read_records(file: Path) -> list[dict[str, str]]:
+    """One dict for each line after the first.
+
+    Raises:
+        DataError: If it is no such file, or a line has more or fewer values than the header.
+    """
+    raw = bytes(map_file(file))
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = raw.decode("cp1252", "replace")
+    try:
+        records = list(csv.DictReader(io.StringIO(text), skipinitialspace=True))
+    except csv.Error as error:
+        raise DataError(
+            f"not a readable CSV file ({error})", file=file, fix="Save the table anew as CSV."
+        ) from error
+    for number, record in enumerate(records):
+        if None in record or None in record.values():
+            raise DataError(
+                f"line {number + 2} has another number of columns than the header",
+                file=file,
+                fix="Mend the line; put text that holds commas in quotes.",
+            )
+    return records
