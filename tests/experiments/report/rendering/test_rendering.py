@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from mmalign.experiments.report.page import table_html
 from mmalign.experiments.report.rendering.comma import table_csv
-from mmalign.experiments.report.rendering.html import table_html
 from mmalign.experiments.report.rendering.latex import CHARACTERS, SHRINK, escape, table_latex
 from mmalign.experiments.report.rendering.markdown import table_markdown
 from mmalign.experiments.report.table import Cell, Column, Row, Table, on_one_line, slug
