@@ -29,7 +29,7 @@ def test_who_is_clearly_above_and_below(tmp_path):
     assert found.earning == ("dynamic window",)
     assert set(found.above_both) == {"copy", "dynamic window"}  # a floor is no imputer
     assert "MFM" in found.costing
-    assert "MM-Align" in found.below_floor
+    assert found.floor["MM-Align"] < 0
     assert found.headroom is True
     told = " ".join(sentences(runs, find_all(runs)))
     assert "earns its keep in 2 of 2: dynamic window (2 of 2)" in told

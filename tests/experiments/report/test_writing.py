@@ -10,8 +10,8 @@ from markdown_it import MarkdownIt
 from mmalign.data.task import Classification
 from mmalign.errors import MMAlignError
 from mmalign.experiments.grid import ERROR, open_grid
-from mmalign.experiments.report.chapters import write_document
-from mmalign.experiments.report.page import page_html
+from mmalign.experiments.report.overview import write_document
+from mmalign.experiments.report.rendering.html import page_html
 from mmalign.experiments.report.runs import read_runs
 from mmalign.experiments.report.writing import write_report
 from mmalign.experiments.work import RESULT

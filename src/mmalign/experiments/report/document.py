@@ -1,6 +1,6 @@
 """What a report says, in order: sections of paragraphs, tables and pictures."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mmalign.experiments.report.pictures.canvas import Picture
@@ -22,6 +22,13 @@ class Code:
 
 
 @dataclass(frozen=True)
+class Heading:
+    """The start of a part of a section."""
+
+    text: str
+
+
+@dataclass(frozen=True)
 class Details:
     """What only some want to see."""
 
@@ -30,26 +37,13 @@ class Details:
     is_open: bool = False
 
 
-@dataclass(frozen=True)
-class Heading:
-    """The start of a part of a section."""
-
-    text: str
-
-
 Block = str | Table | Gallery | Code | Details | Heading
 """A paragraph, or one of the others."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A chapter.
-
-    Attributes:
-        name: Where links go.
-        title: Its heading.
-        blocks: What it holds, in order.
-    """
+    """A chapter: the name that links go to, its heading and what it holds, in order."""
 
     name: str
     title: str
@@ -83,10 +77,13 @@ class Document:
         return [p for block in self._flat() if isinstance(block, Gallery) for p in block.pictures]
 
     def _flat(self) -> list[Block]:
-        return [b for section in self.sections for block in section.blocks for b in _opened(block)]
+        return [b for section in self.sections for b in flat(section.blocks)]
 
 
-def _opened(block: Block) -> list[Block]:
-    if isinstance(block, Details):
-        return [inner for child in block.blocks for inner in _opened(child)]
-    return [block]
+def flat(blocks: Sequence[Block]) -> Iterator[Block]:
+    """All blocks, with those in details in their place."""
+    for block in blocks:
+        if isinstance(block, Details):
+            yield from flat(block.blocks)
+        else:
+            yield block

@@ -1,4 +1,7 @@
-"""What the runs of a grid found, by their place in tables and figures."""
+"""What the runs of a grid found, by their place in tables and figures.
+
+Nothing else in the report knows how a grid and its results lie on disk.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -8,13 +11,17 @@ from typing import Any
 from mmalign.errors import MMAlignError
 from mmalign.experiments.grid import GRID, Grid
 from mmalign.experiments.job import Entry
-from mmalign.experiments.report.measures import percent
+from mmalign.experiments.report.measures import Measure, measures_of, percent
 from mmalign.experiments.suites import SYSTEMS
 from mmalign.experiments.work import RESULT
 from mmalign.training.settings import SETTINGS
 
 Seeds = Mapping[int, float]
 """A score of each seed."""
+
+Metrics = Mapping[str, float | None]
+OWN = "own"
+"""The plan that a model predicts itself, in contrast to one that is put in its place."""
 
 TITLES = tuple(title for title, _ in SYSTEMS.values())
 ESSENTIAL: Mapping[str, tuple[str, ...]] = {
@@ -47,34 +54,78 @@ class Condition:
 
 @dataclass(frozen=True)
 class Run:
-    """A finished job in one of its places."""
+    """A job in one of its places.
+
+    Attributes:
+        entry: The place, and what is done there.
+        result: What was found; empty if the job is not finished.
+        seconds: How long it took.
+        error: Why it failed; empty if it did not.
+    """
 
     entry: Entry
     result: Mapping[str, Any]
     seconds: float
+    error: str
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is a result."""
+        return bool(self.result)
 
     @property
     def condition(self) -> Condition:
-        """Where its scores stand."""
-        return condition_of(self.entry)
+        """The pair and survival rate of its table."""
+        return Condition(self.entry.job.visible, self.entry.job.victim, self.entry.survival)
 
     @property
     def seed(self) -> int:
         """What its scores are paired by."""
         return self.entry.job.config.seed
 
+    @property
+    def scores(self) -> dict[tuple[str, str], Metrics]:
+        """Metrics of a training by setting and plan; other plans are put in in setting A."""
+        own = {(setting, OWN): found for setting, found in sorted(self.result["scores"].items())}
+        return own | {("A", plan): found for plan, found in self.result["swaps"].items()}
+
+    @property
+    def epochs(self) -> int:
+        """How many epochs a training took."""
+        return int(self.result["epochs"])
+
+    @property
+    def parameters(self) -> Mapping[str, int]:
+        """Numbers of parameters of `backbone` and `imputer`."""
+        return dict(self.result["parameters"])
+
 
 @dataclass(frozen=True)
 class Runs:
-    """All finished runs of a grid, in the order of its entries.
+    """All runs of a grid, in the order of its entries.
 
     Attributes:
         grid: Where they are from.
-        finished: The runs.
+        planned: The runs, finished or not.
     """
 
     grid: Grid
-    finished: tuple[Run, ...]
+    planned: tuple[Run, ...]
+
+    @cached_property
+    def finished(self) -> tuple[Run, ...]:
+        """Runs that have a result."""
+        return tuple(run for run in self.planned if run.is_done)
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """Metrics of the grid's task; the first decides."""
+        return measures_of(self.grid.data["task"])
+
+    @property
+    def name(self) -> str:
+        """What the data is called: the last part of its path, which may be a machine's own."""
+        return self.grid.source.path.rstrip("/\\").replace("\\", "/").rpartition("/")[2] or "data"
 
     def of(self, suite: str) -> Iterator[Run]:
         """The finished runs of a suite."""
@@ -87,58 +138,38 @@ class Runs:
     def systems(self, suite: str, condition: Condition) -> list[str]:
         """Systems that the suite plans here, finished or not; known ones in the usual order."""
         planned = dict.fromkeys(
-            placed.entry.system
-            for placed in self.grid.placed
-            if placed.entry.suite == suite and condition_of(placed.entry) == condition
+            run.entry.system
+            for run in self.planned
+            if run.entry.suite == suite and run.condition == condition
         )
         known = [title for title in TITLES if title in planned]
         return known + [title for title in planned if title not in TITLES]
 
+    def method(self, system: str) -> str:
+        """The method of a row."""
+        return next(r.entry.job.config.method for r in self.planned if r.entry.system == system)
+
     def seeds(self, suite: str) -> list[int]:
         """Seeds that the suite plans."""
-        placed = (p for p in self.grid.placed if p.entry.suite == suite)
-        return sorted({p.entry.job.config.seed for p in placed})
+        return sorted({run.seed for run in self.planned if run.entry.suite == suite})
 
     def seed_count(self, suite: str) -> str:
         """How many seeds the suite's numbers are over, in words."""
-        count = len(self.seeds(suite))
-        noun = "seed" if count == 1 else "seeds"
-        places = [p for p in self.grid.placed if p.entry.suite == suite]
-        is_finished = all(self.grid.is_done(placed.address) for placed in places)
-        return f"{count} {noun}" if is_finished else f"up to {count} {noun}"
+        count = counted(len(self.seeds(suite)), "seed")
+        is_finished = all(run.is_done for run in self.planned if run.entry.suite == suite)
+        return count if is_finished else f"up to {count}"
 
-    def scores(
-        self, suite: str, condition: Condition, system: str, setting: str, key: str
-    ) -> dict[int, float]:
-        """A metric of every finished seed; seeds whose metric is undefined are left out."""
-        found = {}
-        for run in self._by_place.get((suite, condition, system), ()):
-            value = run.result["scores"][setting].get(key)
-            if value is not None:
-                found[run.seed] = float(value)
-        return found
-
-    def swaps(
-        self, suite: str, condition: Condition, system: str, swap: str, key: str
-    ) -> dict[int, float]:
-        """A metric with another plan put in, of every finished seed."""
-        found = {}
-        for run in self._by_place.get((suite, condition, system), ()):
-            value = run.result["swaps"].get(swap, {}).get(key)
-            if value is not None:
-                found[run.seed] = float(value)
-        return found
-
-    def floor(self, key: str) -> float:
+    def floor(self, measure: Measure) -> float:
         """What a constant scores on test; the same for all runs, as it looks at labels only."""
         for run in self.finished:
             if run.entry.job.kind == "train":
-                value = run.result["floor"].get(key)
+                value = run.result["floor"].get(measure.key)
                 return float("nan") if value is None else float(value)
         return float("nan")
 
     @cached_property
-    def _by_place(self) -> dict[tuple[str, Condition, str], list[Run]]:
+    def by_place(self) -> dict[tuple[str, Condition, str], list[Run]]:
+        """Finished trainings by suite, condition and system."""
         found: dict[tuple[str, Condition, str], list[Run]] = {}
         for run in self.finished:
             if run.entry.job.kind == "train":
@@ -147,9 +178,13 @@ class Runs:
         return found
 
 
-def condition_of(entry: Entry) -> Condition:
-    """The pair and survival rate whose table an entry stands in."""
-    return Condition(entry.job.visible, entry.job.victim, entry.survival)
+def counted(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "seed"), counted(3, "seed")
+    ('1 seed', '3 seeds')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def read_runs(grid: Grid) -> Runs:
@@ -175,24 +210,21 @@ def read_runs(grid: Grid) -> Runs:
             f"{grid.folder}: no run is finished yet, there is nothing to report. "
             f"Go on with mmalign bench … --out {grid.folder}."
         )
-    finished = tuple(
-        Run(placed.entry, *results[placed.address])
+    errors = grid.failures()
+    runs = (
+        Run(placed.entry, *results.get(placed.address, ({}, 0.0)), errors.get(placed.address, ""))
         for placed in grid.placed
-        if placed.address in results
     )
-    return Runs(grid, finished)
+    return Runs(grid, tuple(runs))
 
 
 def _check(result: Mapping[str, Any], kind: str, file: str) -> None:
     lacking = [name for name in ESSENTIAL[kind] if name not in result]
     if not lacking and kind == "train":
         groups = {name: result[name] for name in ("scores", "swaps", "floor")}
+        if isinstance(result["scores"], dict):
+            groups |= {f"setting {setting}": result["scores"].get(setting) for setting in SETTINGS}
         lacking = [name for name, group in groups.items() if not isinstance(group, dict)]
-        lacking = lacking or [
-            f"setting {setting}"
-            for setting in SETTINGS
-            if not isinstance(result["scores"].get(setting), dict)
-        ]
     if lacking:
         raise MMAlignError(
             f"{file}: damaged, {', '.join(lacking)} is missing. Delete it and run the grid again."

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 MARKS = {"▲": "clearly better than zero-fill", "▼": "clearly worse than zero-fill"} | {
     "†": "clearly better than LB",
@@ -76,14 +77,16 @@ class Table:
     legend: str = ""
 
     @property
+    def headings(self) -> list[str]:
+        """Headings of all columns on one line, their groups in front of them."""
+        grouped = (f"{c.group}: {c.title}" if c.group else c.title for c in self.columns)
+        return [self.corner, *grouped]
+
+    @property
     def groups(self) -> list[tuple[str, int]]:
         """Headings over the headings, with the number of columns of each; none if all are empty."""
-        found: list[tuple[str, int]] = []
-        for column in self.columns:
-            if found and found[-1][0] == column.group:
-                found[-1] = column.group, found[-1][1] + 1
-            else:
-                found.append((column.group, 1))
+        runs = groupby(column.group for column in self.columns)
+        found = [(name, len(list(columns))) for name, columns in runs]
         return found if any(name for name, _ in found) else []
 
 

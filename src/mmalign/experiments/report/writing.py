@@ -6,13 +6,13 @@ from pathlib import Path
 
 from mmalign.errors import MMAlignError
 from mmalign.experiments.grid import Grid
-from mmalign.experiments.report.chapters import write_document
 from mmalign.experiments.report.document import Document
-from mmalign.experiments.report.page import page_html
+from mmalign.experiments.report.overview import write_document
 from mmalign.experiments.report.rendering.comma import rows_csv, table_csv
+from mmalign.experiments.report.rendering.html import page_html
 from mmalign.experiments.report.rendering.latex import table_latex
+from mmalign.experiments.report.rendering.markdown import page_markdown
 from mmalign.experiments.report.runs import Runs, read_runs
-from mmalign.experiments.report.text import page_markdown
 from mmalign.files import write_atomically
 
 PAGE = "report.html"
@@ -38,13 +38,12 @@ def write_report(grid: Grid, out: Path) -> Path:
     if out.exists() and not (out.is_dir() and (not any(out.iterdir()) or (out / PAGE).exists())):
         raise MMAlignError(f"{out}: exists and is no report. Give another --out.")
     runs = read_runs(grid)
-    files = list(_files(runs, write_document(runs)))
-    for name, content in files:
+    files = dict(_files(runs, write_document(runs)))
+    for name, content in files.items():
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         write_atomically(out / name, content)
-    kept = {out / name for name, _ in files}
     for pattern in OWN:
-        for file in set(out.glob(pattern)) - kept:
+        for file in set(out.glob(pattern)) - {out / name for name in files}:
             file.unlink()
     return out / PAGE
 
@@ -52,28 +51,25 @@ def write_report(grid: Grid, out: Path) -> Path:
 def _files(runs: Runs, document: Document) -> Iterator[tuple[str, bytes]]:
     for table in document.tables():
         yield f"tables/{table.name}.tex", table_latex(table).encode()
-        yield f"tables/{table.name}.csv", table_csv(table).encode()
-    yield "tables/scores.csv", score_csv(runs).encode()
+        yield f"tables/{table.name}.csv", table_csv(table)
+    yield "tables/scores.csv", score_csv(runs)
     for picture in document.pictures():
         yield f"figures/{picture.name}.svg", picture.light
     yield "report.md", page_markdown(document).encode()
     yield PAGE, page_html(document).encode()
 
 
-def score_csv(runs: Runs) -> str:
+def score_csv(runs: Runs) -> bytes:
     """Every metric of every finished training run, one a line, with every digit.
 
     Scores with another plan put in are those of setting A, with the name of the plan.
     """
-    rows = []
-    for run in runs.finished:
-        if run.entry.job.kind == "train":
-            place = (run.entry.suite, *astuple(run.condition), run.entry.system, run.seed)
-            scored = [(s, "own", scores) for s, scores in sorted(run.result["scores"].items())]
-            scored += [("A", plan, scores) for plan, scores in run.result["swaps"].items()]
-            rows += [
-                (*place, setting, plan, metric, "" if value is None else value)
-                for setting, plan, scores in scored
-                for metric, value in scores.items()
-            ]
+    rows = [
+        (*place, *how, metric, "" if value is None else value)
+        for run in runs.finished
+        if run.entry.job.kind == "train"
+        for place in [(run.entry.suite, *astuple(run.condition), run.entry.system, run.seed)]
+        for how, scores in run.scores.items()
+        for metric, value in scores.items()
+    ]
     return rows_csv(HEADINGS, rows)

@@ -2,15 +2,12 @@ r"""A table as LaTeX: a `table` that needs `\usepackage{booktabs,graphicx,textco
 
 from mmalign.experiments.report.table import Cell, Row, Table, on_one_line
 
+SYMBOLS = {"±": "pm", "→": "to", "↑": "uparrow", "↓": "downarrow"}
+SYMBOLS |= {"×": "times", "·": "cdot", "≥": "geq", "≤": "leq"}
+RAISED = {"▲": "bigtriangleup", "▼": "bigtriangledown", "†": "dagger", "‡": "ddagger"}
 CHARACTERS = {
     "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "_": r"\_",
-    "%": r"\%",
+    **{character: f"\\{character}" for character in "{}$&#_%"},
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "<": r"\textless{}",
@@ -19,26 +16,14 @@ CHARACTERS = {
     "`": r"\textasciigrave{}",
     "'": r"\textquotesingle{}",
     # After a line break, these would be read as its arguments.
-    "*": "{*}",
-    "[": "{[}",
-    "]": "{]}",
-    "±": r"$\pm$",
-    "→": r"$\to$",
-    "↑": r"$\uparrow$",
-    "↓": r"$\downarrow$",
+    **{character: f"{{{character}}}" for character in "*[]"},
+    **{symbol: f"$\\{name}$" for symbol, name in SYMBOLS.items()},
     "−": r"$-$",
     "–": r"\textendash{}",
     "…": r"\textellipsis{}",
     "“": "``",
     "”": "''",
-    "×": r"$\times$",
-    "·": r"$\cdot$",
-    "≥": r"$\geq$",
-    "≤": r"$\leq$",
-    "▲": r"$^{\bigtriangleup}$",
-    "▼": r"$^{\bigtriangledown}$",
-    "†": r"$^{\dagger}$",
-    "‡": r"$^{\ddagger}$",
+    **{mark: rf"$^{{\{name}}}$" for mark, name in RAISED.items()},
 }
 
 

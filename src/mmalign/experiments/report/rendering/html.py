@@ -14,7 +14,7 @@ from mmalign.experiments.report.table import MARKS, Table, on_one_line
 
 def page_html(document: Document) -> str:
     """The whole page: style and pictures are inside, and a policy forbids all else."""
-    style = resources.files(__package__).joinpath("templates/page.css").read_text(encoding="utf-8")
+    style = resources.files(__package__).joinpath("templates/page.css").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     page = _environment().get_template("page.html")
     return page.render(document=document, style=Markup(style), digest=digest)  # noqa: S704 (ours)
