@@ -3,10 +3,9 @@
 from collections.abc import Callable, Iterator
 
 from mmalign.experiments.report.ablation import WHOLE, ablation_table, swap_table
-from mmalign.experiments.report.comparison import FEWEST_SEEDS
 from mmalign.experiments.report.curves import curve, curve_table
 from mmalign.experiments.report.document import Block, Code, Details, Gallery, Heading, Section
-from mmalign.experiments.report.findings import find_all, findings_table, sentences
+from mmalign.experiments.report.findings import find_all, findings_note, findings_table, sentences
 from mmalign.experiments.report.main_tables import (
     difference_table,
     main_table,
@@ -18,7 +17,7 @@ from mmalign.experiments.report.pictures.curve import curve_picture
 from mmalign.experiments.report.pictures.plans import plans_picture
 from mmalign.experiments.report.pictures.speed import speed_picture, speed_table
 from mmalign.experiments.report.published import NOTES, published_table
-from mmalign.experiments.report.runs import Condition, Runs, counted
+from mmalign.experiments.report.runs import Condition, Runs
 from mmalign.experiments.report.setup_tables import (
     change_table,
     config_table,
@@ -48,7 +47,8 @@ def at_a_glance(runs: Runs) -> list[Block]:
     findings = find_all(runs)
     if not findings:
         return []
-    return [*sentences(runs, findings), findings_table(findings), _test_note(runs)]
+    note = findings_note(len(runs.seeds("main")), runs.seed_count("main"))
+    return [*sentences(runs, findings), findings_table(findings), note]
 
 
 def main(runs: Runs) -> list[Block]:
@@ -234,17 +234,3 @@ def _numbered(conditions: list[Condition]) -> Iterator[tuple[Condition, str]]:
     for number, condition in enumerate(conditions, 1):
         pair = f"{slug(condition.visible)}-to-{slug(condition.victim)}"
         yield condition, f"{number}-{pair}-{round(100 * condition.survival)}"
-
-
-def _test_note(runs: Runs) -> str:
-    seeds = len(runs.seeds("main"))
-    if seeds < FEWEST_SEEDS:
-        return (
-            f"With {counted(seeds, 'seed')} no test is possible: a paired test needs two or more."
-        )
-    return (
-        "“Clearly” means that the 95 % interval of the difference, paired over "
-        f"{runs.seed_count('main')}, leaves out 0, which is the paired t-test at p < 0.05. There "
-        "is no correction for the number of comparisons: of twenty between equals, one is marked "
-        "by chance."
-    )

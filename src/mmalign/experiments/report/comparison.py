@@ -1,7 +1,7 @@
 """Numbers of a table from the scores of seeds: means, paired differences, recovered gaps."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,6 +13,9 @@ from mmalign.experiments.report.runs import OWN, Condition, Runs, Seeds
 
 FEWEST_SEEDS = 2
 """With fewer there is no spread, and no paired test."""
+
+ONE_SIDED = 0.025
+"""How often the 95 % interval of two equals lies above 0; and as often below."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,30 @@ def verdict(found: PairedDifference | None, measure: Measure) -> int:
     if found is None or not found.is_clear:
         return 0
     return 1 if measure.is_better(found.mean, 0.0) else -1
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many comparisons there are, and how many of them are clear."""
+
+    comparisons: int
+    better: int
+    worse: int
+
+    @property
+    def by_chance(self) -> float:
+        """How many would be clearly better, and as many clearly worse, among equals."""
+        return ONE_SIDED * self.comparisons
+
+
+def count_clear(verdicts: Iterable[int]) -> Count:
+    """Count verdicts, one a comparison that could be tested.
+
+    >>> count_clear([1, 0, -1, 0, 0, -1])
+    Count(comparisons=6, better=1, worse=2)
+    """
+    found = list(verdicts)
+    return Count(len(found), found.count(1), found.count(-1))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """What a report says, in order: sections of paragraphs, tables and pictures."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mmalign.experiments.report.pictures.canvas import Picture
 from mmalign.experiments.report.table import Table
@@ -43,11 +43,19 @@ Block = str | Table | Gallery | Code | Details | Heading
 
 @dataclass(frozen=True)
 class Section:
-    """A chapter: the name that links go to, its heading and what it holds, in order."""
+    """A chapter.
+
+    Attributes:
+        name: Where links go.
+        title: Its heading.
+        blocks: What it holds, in order.
+        part: The dataset it is about; empty if the report has but one.
+    """
 
     name: str
     title: str
     blocks: Sequence[Block]
+    part: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,6 +86,18 @@ class Document:
 
     def _flat(self) -> list[Block]:
         return [b for section in self.sections for b in flat(section.blocks)]
+
+
+def renamed(block: Block, prefix: str) -> Block:
+    """The same with a prefix to the names of its tables and pictures."""
+    match block:
+        case Table(name):
+            return replace(block, name=f"{prefix}-{name}")
+        case Gallery(pictures):
+            return Gallery([replace(p, name=f"{prefix}-{p.name}") for p in pictures])
+        case Details(_, blocks):
+            return replace(block, blocks=[renamed(inner, prefix) for inner in blocks])
+    return block
 
 
 def flat(blocks: Sequence[Block]) -> Iterator[Block]:

@@ -1,11 +1,17 @@
 """At a glance: what is clearly above or below the references, and whether imputation pays."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mmalign.experiments.report.comparison import FEWEST_SEEDS, Panel, verdict
-from mmalign.experiments.report.main_tables import is_imputer
+from mmalign.experiments.report.comparison import (
+    FEWEST_SEEDS,
+    Count,
+    Panel,
+    count_clear,
+    verdict,
+)
+from mmalign.experiments.report.main_tables import is_contender, is_imputer
 from mmalign.experiments.report.measures import percent
 from mmalign.experiments.report.runs import Condition, Runs, counted
 from mmalign.experiments.report.table import Cell, Column, Row, Table
@@ -33,6 +39,7 @@ class Finding:
         lower: Verdicts of all systems but UB against LB.
         headroom: Whether UB is clearly better than LB; None if that cannot be tested.
         imputers: Systems that learn to stand in for the victim.
+        contenders: Imputers and floors other than zero-fill, with or without additions.
     """
 
     condition: Condition
@@ -41,6 +48,7 @@ class Finding:
     lower: Verdicts
     headroom: bool | None
     imputers: frozenset[str]
+    contenders: frozenset[str]
 
     @property
     def tested(self) -> int:
@@ -95,12 +103,33 @@ def find(runs: Runs, condition: Condition, setting: str) -> Finding:
         lower=verdicts(others, LOWER),
         headroom=None if room is None else room > 0,
         imputers=frozenset(system for system in others if is_imputer(runs, system)),
+        contenders=frozenset(system for system in others if is_contender(runs, system)),
     )
 
 
 def find_all(runs: Runs) -> list[Finding]:
     """Findings of the main suite, setting by setting."""
     return [find(runs, where, setting) for where in runs.conditions("main") for setting in SETTINGS]
+
+
+def count_against_floor(findings: Iterable[Finding]) -> Count:
+    """Count what is clearly better and clearly worse than zero-fill, over all findings."""
+    return count_clear(
+        sign
+        for found in findings
+        for system, sign in found.floor.items()
+        if system in found.contenders
+    )
+
+
+def count_sentence(count: Count) -> str:
+    """The count in words, beside what chance alone would give."""
+    return (
+        f"Imputers and floors against zero-fill: {counted(count.comparisons, 'comparison')} "
+        f"(system × pair × survival × setting), {count.better} clearly better, {count.worse} "
+        f"clearly worse. Among equals, chance alone would make about {count.by_chance:.1f} of "
+        "each (5 % level, both sides)."
+    )
 
 
 def findings_table(findings: Sequence[Finding]) -> Table:
@@ -136,6 +165,7 @@ def sentences(runs: Runs, findings: Sequence[Finding]) -> list[str]:
         f"{counted(len(tested), 'cell')} (pair × survival × setting). An imputer earns its keep "
         "where it is clearly better than zero-fill and than LB, which never sees the victim."
     ]
+    told.append(count_sentence(count_against_floor(findings)))
     cells = sum(bool(found.earning) for found in tested)
     told.append(
         f"An imputer earns its keep in {cells} of {len(tested)}: "
@@ -153,6 +183,22 @@ def sentences(runs: Runs, findings: Sequence[Finding]) -> list[str]:
             "clearly above LB: these seeds show no gap that could be recovered."
         )
     return told
+
+
+def findings_note(seeds: int, over: str) -> str:
+    """What "clearly" means.
+
+    Args:
+        seeds: How many are planned.
+        over: The same in words.
+    """
+    if seeds < FEWEST_SEEDS:
+        return f"With {over} no test is possible: a paired test needs two or more."
+    return (
+        f"“Clearly” means that the 95 % interval of the difference, paired over {over}, leaves out "
+        "0, which is the paired t-test at p < 0.05. There is no correction for the number of "
+        "comparisons: of twenty between equals, one is marked by chance."
+    )
 
 
 def _answer(found: Finding) -> str:

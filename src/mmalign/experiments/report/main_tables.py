@@ -39,6 +39,11 @@ def is_imputer(runs: Runs, system: str) -> bool:
     return kind_of(runs, system) == "imputer"
 
 
+def is_contender(runs: Runs, system: str) -> bool:
+    """Whether comparing it with zero-fill says something: an imputer or another floor."""
+    return kind_of(runs, system) in ("imputer", "floor") and runs.method(system) != FLOOR
+
+
 def main_table(runs: Runs, condition: Condition, name: str) -> Table:
     """All systems in settings A and B: the first metrics, marks, and the gap recovered."""
     panel, measures = Panel(runs, "main", condition), runs.measures[:IN_MAIN_TABLE]

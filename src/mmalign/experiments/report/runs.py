@@ -10,7 +10,7 @@ from typing import Any
 
 from mmalign.errors import MMAlignError
 from mmalign.experiments.grid import GRID, Grid
-from mmalign.experiments.job import Entry
+from mmalign.experiments.job import Entry, Job
 from mmalign.experiments.report.measures import Measure, measures_of, percent
 from mmalign.experiments.suites import SYSTEMS
 from mmalign.experiments.work import RESULT
@@ -107,10 +107,12 @@ class Runs:
     Attributes:
         grid: Where they are from.
         planned: The runs, finished or not.
+        decides: Name of the metric that systems are compared by; the task's first if empty.
     """
 
     grid: Grid
     planned: tuple[Run, ...]
+    decides: str = ""
 
     @cached_property
     def finished(self) -> tuple[Run, ...]:
@@ -118,9 +120,15 @@ class Runs:
         return tuple(run for run in self.planned if run.is_done)
 
     @property
+    def jobs(self) -> dict[Job, Run]:
+        """Every job once, in one of its places."""
+        return {run.entry.job: run for run in self.planned}
+
+    @property
     def measures(self) -> tuple[Measure, ...]:
         """Metrics of the grid's task; the first decides."""
-        return measures_of(self.grid.data["task"])
+        known = measures_of(self.grid.data["task"])
+        return tuple(sorted(known, key=lambda measure: measure.key != self.decides))
 
     @property
     def name(self) -> str:
@@ -187,8 +195,12 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def read_runs(grid: Grid) -> Runs:
+def read_runs(grid: Grid, *, decides: str = "") -> Runs:
     """Read every result once.
+
+    Args:
+        grid: Whose results to read.
+        decides: Name of the metric that systems are compared by; the task's first if empty.
 
     Raises:
         MMAlignError: If a result is damaged, or there is none at all.
@@ -215,7 +227,7 @@ def read_runs(grid: Grid) -> Runs:
         Run(placed.entry, *results.get(placed.address, ({}, 0.0)), errors.get(placed.address, ""))
         for placed in grid.placed
     )
-    return Runs(grid, tuple(runs))
+    return Runs(grid, tuple(runs), decides)
 
 
 def _check(result: Mapping[str, Any], kind: str, file: str) -> None:

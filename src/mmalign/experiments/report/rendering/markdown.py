@@ -16,7 +16,11 @@ def page_markdown(document: Document) -> str:
     parts.append("\n".join(f"- {escape(fact)}" for fact in document.facts))
     if document.warning:
         parts.append(f"> {escape(document.warning)}")
+    part = ""
     for section in document.sections:
+        if section.part != part:
+            part = section.part
+            parts.append(f"# {escape(part)}")
         parts += [f"## {escape(section.title)}", *map(_block, flat(section.blocks))]
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
