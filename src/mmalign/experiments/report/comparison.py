@@ -137,6 +137,10 @@ class Panel:
         """How many seeds are planned."""
         return len(self.runs.seeds(self.suite))
 
+    def has(self, system: str) -> bool:
+        """Whether a run of the system is finished."""
+        return (self.suite, self.condition, system) in self.runs.by_place
+
     def scores(self, system: str, setting: str, measure: Measure, plan: str = OWN) -> Seeds:
         """A metric of every finished seed; seeds whose metric is undefined are left out."""
         found = {}

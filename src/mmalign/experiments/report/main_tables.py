@@ -30,7 +30,7 @@ def kind_of(runs: Runs, system: str) -> str:
     """`bound`, `floor`, `imputer` or, for what is no run, `constant`."""
     if system == CONSTANT:
         return CONSTANT
-    source = METHODS[runs.method(system)].source
+    source = METHODS[runs.config(system).method].source
     return "bound" if source.endswith("bound") else "floor" if source == "floor" else "imputer"
 
 
@@ -41,7 +41,7 @@ def is_imputer(runs: Runs, system: str) -> bool:
 
 def is_contender(runs: Runs, system: str) -> bool:
     """Whether comparing it with zero-fill says something: an imputer or another floor."""
-    return kind_of(runs, system) in ("imputer", "floor") and runs.method(system) != FLOOR
+    return kind_of(runs, system) in ("imputer", "floor") and runs.config(system).method != FLOOR
 
 
 def main_table(runs: Runs, condition: Condition, name: str) -> Table:

@@ -27,7 +27,7 @@ def write_document(runs: Runs) -> Document:
             f"network, the same masks and the same seeds: {'; '.join(pairs)}."
         ),
         facts=_facts(runs, len(pairs)),
-        warning=_warning([runs]),
+        warning=_warning([runs], "This grid", "the last section lists"),
         sections=write_chapters(runs),
     )
 
@@ -49,11 +49,11 @@ def study_document(results: Mapping[str, Runs]) -> Document:
     return Document(
         title=f"When a modality is missing: {counted(len(titles), 'dataset')}",
         lead=(
-            f"Systems that stand in for a missing modality, compared on {'; '.join(titles)}; on "
-            "each with the same network, the same masks and the same seeds."
+            "Systems that stand in for a missing modality, compared with the same network, the "
+            f"same masks and the same seeds on {'; '.join(titles)}."
         ),
         facts=[counted(len(titles), "dataset"), _progress(results.values())],
-        warning=_warning(results.values()),
+        warning=_warning(results.values(), "This study", "the last section of each dataset lists"),
         sections=[
             Section("glance", "All datasets", [count_all(results), count_table(results), note]),
             *sections,
@@ -113,7 +113,7 @@ def _progress(results: Iterable[Runs]) -> str:
     return f"{sum(run.is_done for run in jobs)} of {len(jobs)} runs finished"
 
 
-def _warning(results: Iterable[Runs]) -> str:
+def _warning(results: Iterable[Runs], what: str, where: str) -> str:
     jobs = [run for runs in results for run in runs.jobs.values()]
     missing = [run for run in jobs if not run.is_done]
     if not missing:
@@ -121,7 +121,6 @@ def _warning(results: Iterable[Runs]) -> str:
     failed = sum(bool(run.error) for run in missing)
     errors = f", {failed} of them after an error" if failed else ""
     return (
-        f"This grid is not finished: {len(missing)} of {len(jobs)} runs are missing{errors}. "
-        "Cells with fewer seeds than planned say how many they have; the last section lists what "
-        "is missing."
+        f"{what} is not finished: {len(missing)} of {len(jobs)} runs are missing{errors}. Cells "
+        f"with fewer seeds than planned say how many they have; {where} what is missing."
     )

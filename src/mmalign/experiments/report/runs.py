@@ -3,7 +3,7 @@
 Nothing else in the report knows how a grid and its results lie on disk.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,6 +14,7 @@ from mmalign.experiments.job import Entry, Job
 from mmalign.experiments.report.measures import Measure, measures_of, percent
 from mmalign.experiments.suites import SYSTEMS
 from mmalign.experiments.work import RESULT
+from mmalign.training.config import Config
 from mmalign.training.settings import SETTINGS
 
 Seeds = Mapping[int, float]
@@ -145,17 +146,15 @@ class Runs:
 
     def systems(self, suite: str, condition: Condition) -> list[str]:
         """Systems that the suite plans here, finished or not; known ones in the usual order."""
-        planned = dict.fromkeys(
+        return in_usual_order(
             run.entry.system
             for run in self.planned
             if run.entry.suite == suite and run.condition == condition
         )
-        known = [title for title in TITLES if title in planned]
-        return known + [title for title in planned if title not in TITLES]
 
-    def method(self, system: str) -> str:
-        """The method of a row."""
-        return next(r.entry.job.config.method for r in self.planned if r.entry.system == system)
+    def config(self, system: str) -> Config:
+        """The config of a row's first run."""
+        return next(r.entry.job.config for r in self.planned if r.entry.system == system)
 
     def seeds(self, suite: str) -> list[int]:
         """Seeds that the suite plans."""
@@ -184,6 +183,12 @@ class Runs:
                 place = run.entry.suite, run.condition, run.entry.system
                 found.setdefault(place, []).append(run)
         return found
+
+
+def in_usual_order(titles: Iterable[str]) -> list[str]:
+    """Each title once: known systems as the suites list them, then others as they come."""
+    given = dict.fromkeys(titles)
+    return [t for t in TITLES if t in given] + [t for t in given if t not in TITLES]
 
 
 def counted(number: int, noun: str) -> str:
