@@ -16,7 +16,7 @@ from mmalign.experiments.report.runs import read_runs
 from mmalign.experiments.report.study_tables import learning_rate_table, pair_tables
 from mmalign.experiments.report.writing import write_study
 from tests.experiments.report.made import Making, default_score, make_grid, metrics, regression
-from tests.experiments.report.rendering.test_rendering import Cells
+from tests.experiments.report.test_rendering import Cells
 
 RATES = {
     "watch <1>": {"LB": {1e-3: [0.7, 0.8], 2e-3: [0.6]}, "zero-fill": {1e-3: [0.5]}},

@@ -9,7 +9,7 @@ from mmalign.experiments.report.comparison import Panel, recovered_gap, verdict
 from mmalign.experiments.report.main_tables import CONSTANT, difference_cell, score_cell
 from mmalign.experiments.report.measures import percent
 from mmalign.experiments.report.overview import count_all, count_table
-from mmalign.experiments.report.rendering.markdown import escape, table_markdown
+from mmalign.experiments.report.rendering import escape_markdown, table_markdown
 from mmalign.experiments.report.runs import Run, Runs, in_usual_order
 from mmalign.experiments.report.table import ABSENT, Cell, Column, Row, Table
 from mmalign.experiments.suites import FLOOR, LOWER, UPPER
@@ -30,7 +30,7 @@ def study_markdown(results: Mapping[str, Runs], rates: Rates | None = None) -> s
         results: Runs by the title of their dataset.
         rates: What the learning rates were chosen by.
     """
-    parts = [escape(count_all(results)), table_markdown(count_table(results))]
+    parts = [escape_markdown(count_all(results)), table_markdown(count_table(results))]
     if rates:
         parts += ["### Learning rates", table_markdown(learning_rate_table(rates))]
     parts += ["### Cost", table_markdown(study_cost_table(results))]
@@ -38,7 +38,7 @@ def study_markdown(results: Mapping[str, Runs], rates: Rates | None = None) -> s
         for panels in _pairs(runs):
             place = panels[0].condition
             told = f"{title}: {place.visible} visible, {place.victim} may be missing"
-            parts += [f"### {escape(told)}", *map(table_markdown, pair_tables(panels))]
+            parts += [f"### {escape_markdown(told)}", *map(table_markdown, pair_tables(panels))]
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 

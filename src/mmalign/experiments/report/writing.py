@@ -8,10 +8,13 @@ from mmalign.errors import MMAlignError
 from mmalign.experiments.grid import Grid
 from mmalign.experiments.report.document import Document
 from mmalign.experiments.report.overview import study_document, write_document
-from mmalign.experiments.report.rendering.comma import rows_csv, table_csv
-from mmalign.experiments.report.rendering.html import page_html
-from mmalign.experiments.report.rendering.latex import table_latex
-from mmalign.experiments.report.rendering.markdown import page_markdown
+from mmalign.experiments.report.rendering import (
+    page_html,
+    page_markdown,
+    rows_csv,
+    table_csv,
+    table_latex,
+)
 from mmalign.experiments.report.runs import Runs, read_runs
 from mmalign.experiments.report.study_tables import Rates, study_markdown
 from mmalign.files import write_atomically
