@@ -12,12 +12,13 @@ from mmalign.experiments.report.main_tables import (
     marks_legend,
     metrics_table,
 )
+from mmalign.experiments.report.pictures.canvas import Picture
 from mmalign.experiments.report.pictures.case import case_picture
 from mmalign.experiments.report.pictures.curve import curve_picture
 from mmalign.experiments.report.pictures.plans import plans_picture
 from mmalign.experiments.report.pictures.speed import speed_picture, speed_table
 from mmalign.experiments.report.published import NOTES, published_table
-from mmalign.experiments.report.runs import Condition, Runs
+from mmalign.experiments.report.runs import Condition, Run, Runs
 from mmalign.experiments.report.setup_tables import (
     change_table,
     config_table,
@@ -93,17 +94,17 @@ def ablation(runs: Runs) -> list[Block]:
         for condition, name in _named(runs, "ablation")
     ]
     if blocks:
-        told = f"lost or won in {runs.measures[0].title} against {WHOLE} when a part is changed."
-        blocks.insert(0, f"What is {told}")
+        change = f"Change in {runs.measures[0].title} against {WHOLE} when one part is changed."
+        blocks.insert(0, change)
     conditions = list(dict.fromkeys(runs.conditions("main") + runs.conditions("ablation")))
     swaps = [
         swap_table(runs, condition, f"swaps-{name}") for condition, name in _numbered(conditions)
     ]
     if any(swaps):
         told = (
-            "Trained models get another plan at test time. If the predicted plan mattered, a "
-            "uniform or permuted one would cost, and the solver's own (which sees the missing "
-            "modality) would gain. Scored on the test clips that have their victim."
+            "Trained models get another plan at test time. If the predicted plan matters, a "
+            "uniform or permuted plan scores worse, and the solver's own plan (which sees the "
+            "missing modality) scores better. Scored on the test clips that have their victim."
         )
         blocks += [Heading("Are the plans used?"), told, *filter(None, swaps)]
     return blocks
@@ -127,39 +128,42 @@ def curves_of(suite: str) -> Chapter:
         ]
         tables = [curve_table(runs, suite, place, f"{suite}-{name}") for place, name in places]
         told = (
-            "MM-Align as printed, one setting changed. Lines are means over seeds, bands their "
-            "95 % intervals (t); where a single seed is finished there is no band."
+            "MM-Align as printed, with one parameter changed. Lines are means over seeds, bands "
+            "their 95 % intervals (t); where only one seed is finished there is no band."
         )
         return [told, Gallery(pictures), Details(NUMBERS, tables)]
 
     return chapter
 
 
-def plans(runs: Runs) -> list[Block]:
-    """Mean plans."""
-    found = [
-        plans_picture(run, f"plans-{number}-{slug(run.entry.system)}")
-        for number, run in enumerate(runs.of("alignment"), 1)
-    ]
-    told = (
-        "Mean mass over test clips. The solver sees both modalities, the fitter the visible one "
-        "alone. The line marks the window: beyond it there is exactly no mass."
-    )
-    return [told, Gallery(found)] if found else []
+def pictures_of(suite: str, name: str, draw: Callable[[Run, str], Picture], told: str) -> Chapter:
+    """The chapter of a suite that has a picture a run."""
+
+    def chapter(runs: Runs) -> list[Block]:
+        found = [
+            draw(run, f"{name}-{number}-{slug(run.entry.system)}")
+            for number, run in enumerate(runs.of(suite), 1)
+        ]
+        return [told, Gallery(found)] if found else []
+
+    return chapter
 
 
-def case(runs: Runs) -> list[Block]:
-    """Single clips."""
-    found = [
-        case_picture(run, f"case-{number}-{slug(run.entry.system)}")
-        for number, run in enumerate(runs.of("case"), 1)
-    ]
-    told = (
-        "A line joins a step above to the step below that its mass goes to; the stronger the line, "
-        "the more mass, on one scale for both plans. The solver sees both modalities, the fitter "
-        "the visible one alone."
-    )
-    return [told, Gallery(found)] if found else []
+plans = pictures_of(
+    "alignment",
+    "plans",
+    plans_picture,
+    "Mean mass over test clips. The solver sees both modalities, the fitter the visible one "
+    "alone. The line marks the window: beyond it there is exactly no mass.",
+)
+case = pictures_of(
+    "case",
+    "case",
+    case_picture,
+    "A line joins a step above to the step below that its mass goes to; the stronger the line, "
+    "the more mass, on one scale for both plans. The solver sees both modalities, the fitter "
+    "the visible one alone.",
+)
 
 
 def speed(runs: Runs) -> list[Block]:

@@ -30,7 +30,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Details:
-    """What only some want to see."""
+    """Blocks that are folded away under a summary."""
 
     summary: str
     blocks: "Sequence[Block]"

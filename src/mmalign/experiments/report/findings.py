@@ -157,8 +157,8 @@ def sentences(runs: Runs, findings: Sequence[Finding]) -> list[str]:
     if not tested:
         return [
             f"No test is possible: a paired t-test needs {FEWEST_SEEDS} seeds or more that are "
-            f"finished for an imputer, {FLOOR} and {LOWER} alike. The tables show what is there; "
-            "none of it says who is better."
+            f"finished for an imputer, {FLOOR} and {LOWER} alike. The tables show the scores that "
+            "exist; they do not say which system is better."
         ]
     told = [
         f"Compared by {runs.measures[0].title}, paired over {runs.seed_count('main')}, in "

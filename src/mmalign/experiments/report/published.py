@@ -89,9 +89,9 @@ def published_table(runs: Runs, condition: Condition, name: str) -> Table | None
     measures = [m for m in runs.measures if m.key in ("mae", "acc2", "weighted_f1")]
     shown = [(setting, measure) for setting in SETTINGS for measure in measures]
     columns = [
-        Column(f"{measure.heading} {who}", f"Setting {setting}")
+        Column(f"{measure.heading} {source}", f"Setting {setting}")
         for setting, measure in shown
-        for who in ("paper", "ours")
+        for source in ("paper", "ours")
     ]
     rows = []
     for system in SYSTEMS:

@@ -73,7 +73,7 @@ def mask_code(runs: Runs) -> str:
 
 
 def config_table(runs: Runs) -> Table:
-    """Settings that all runs share, beside the defaults."""
+    """The part of the config that all runs share, beside the defaults."""
     defaults = asdict(Config())
     rows = [
         Row(
@@ -82,11 +82,11 @@ def config_table(runs: Runs) -> Table:
         for name, value in _shared(runs).items()
     ]
     columns = [Column("All runs", is_prose=True), Column("Default", is_prose=True)]
-    return Table("configuration", "Settings that all runs share", "Setting", columns, rows)
+    return Table("configuration", "Config that all runs share", "Parameter", columns, rows)
 
 
 def change_table(runs: Runs) -> Table:
-    """What each row changes on top."""
+    """What each row changes of the shared config."""
     known, defaults = {*_shared(runs), *OF_THE_RUN}, asdict(Config())
     changed: dict[tuple[str, str], str] = {}
     for run in runs.planned:
@@ -99,7 +99,7 @@ def change_table(runs: Runs) -> Table:
         place = run.entry.system, run.entry.suite
         changed.setdefault(place, ", ".join([f"method = {config['method']}", *told]))
     rows = [(*place, told) for place, told in changed.items()]
-    return prose_table("systems", "What each row sets", ("Row", "Suite", "Settings"), rows)
+    return prose_table("systems", "What each row sets", ("Row", "Suite", "Config"), rows)
 
 
 def cost_table(runs: Runs) -> Table:
@@ -154,7 +154,7 @@ def _cost_cells(found: list[Run]) -> Iterator[Cell]:
 
 
 def _shared(runs: Runs) -> dict[str, Any]:
-    """Settings that every job of the grid agrees on."""
+    """The part of the config that every job of the grid agrees on."""
     configs = [run.entry.job.config for run in runs.planned]
     names = [field.name for field in fields(Config) if field.name not in OF_THE_RUN]
     values = {name: {getattr(config, name) for config in configs} for name in names}

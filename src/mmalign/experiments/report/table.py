@@ -19,7 +19,7 @@ class Cell:
         text: What it says.
         marks: Significance marks that follow it.
         is_best: Whether it stands out as the best of its column.
-        is_faint: Whether it should not be read without its note.
+        is_faint: Whether it is set in grey: absent, or to be read with its note only.
     """
 
     text: str
@@ -64,8 +64,8 @@ class Table:
         corner: Heading of the first column.
         columns: The other columns.
         rows: The lines, each with a cell for every column.
-        notes: What one must know to read it.
-        legend: What one must know who sees it without the page; LaTeX sets it in the caption.
+        notes: Sentences below it.
+        legend: What a reader needs without the page around it; LaTeX sets it in the caption.
     """
 
     name: str
