@@ -30,7 +30,8 @@ def kind_of(runs: Runs, system: str) -> str:
     """`bound`, `floor`, `imputer` or, for what is no run, `constant`."""
     if system == CONSTANT:
         return CONSTANT
-    source = METHODS[runs.config(system).method].source
+    method = METHODS.get(runs.config(system).method)
+    source = method.source if method else ""  # a method of the user's own is an imputer
     return "bound" if source.endswith("bound") else "floor" if source == "floor" else "imputer"
 
 
