@@ -4,6 +4,7 @@ from statistics import fmean
 
 import pytest
 
+from mmalign.cli.report import report
 from mmalign.data import write_native
 from mmalign.errors import MMAlignError
 from mmalign.experiments.conducting import (
@@ -67,8 +68,18 @@ def test_the_choice_looks_at_validation_alone(conducted):
     }
     chosen = chosen_settings(study, place, "first")["plans"]["learning_rate"]
     other = 4e-3 if chosen == 1e-3 else 1e-3
-    best, rest = (means[f"plans @ learning_rate={rate}"] for rate in (chosen, other))
+    best, rest = (means[f"plans @ {rate:g}"] for rate in (chosen, other))
     assert best > rest or (best == rest and chosen == 4e-3)
+
+
+def test_the_report_shows_every_dataset_and_what_rates_were_chosen_by(conducted, tmp_path):
+    study, place, _ = conducted
+    assert set(place.rates()) == set(study.datasets)
+    assert all(len(s) == 2 for s in place.rates()["first"]["plans"].values())
+    report(place.path, tmp_path / "report")
+    page = (tmp_path / "report" / "results.md").read_text()
+    assert "Learning rates" in page
+    assert "second, cut" in page
 
 
 def test_conducting_again_does_nothing(conducted):

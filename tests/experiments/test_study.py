@@ -41,7 +41,7 @@ seeds = 3
 """
 CHOICE = """
 [choice]
-settings = { learning_rate = [1e-3, 4e-3] }
+learning_rates = [1e-3, 4e-3]
 seeds = [7]
 """
 

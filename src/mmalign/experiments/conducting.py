@@ -1,17 +1,15 @@
 """Conduct a study: choose settings on validation, run the tables, one grid a dataset."""
 
 import itertools
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from mmalign.data.dataset import Dataset
 from mmalign.data.task import task_from_json
 from mmalign.errors import MMAlignError
-from mmalign.experiments.grid import Grid, extend_grid, open_grid
+from mmalign.experiments.grid import GRID, Grid, extend_grid, open_grid
 from mmalign.experiments.job import Entry, Job
 from mmalign.experiments.study import Choice, Study, StudyTable, folder_name
 from mmalign.experiments.suites import Settings, list_entries
@@ -42,6 +40,18 @@ class StudyFolder:
     def grid(self, dataset: str) -> Path:
         """Where the tables of a dataset are run."""
         return self.path / self.grids[dataset]
+
+    def is_started(self, dataset: str) -> bool:
+        """Whether there is a grid of the dataset."""
+        return (self.grid(dataset) / GRID).exists()
+
+    def rates(self) -> dict[str, dict[str, dict[float, list[float]]]]:
+        """What learning rates were chosen by: validation scores by dataset, system and rate."""
+        return {
+            title: choice_scores(open_grid(self.choice(title)))
+            for title in self.grids
+            if (self.choice(title) / GRID).exists()
+        }
 
     def choice(self, dataset: str) -> Path:
         """Where the settings of a dataset are chosen."""
@@ -124,24 +134,19 @@ def table_entries(
 
 
 def choice_entries(study: Study, choice: Choice, table: StudyTable) -> Iterator[Entry]:
-    """Every system with every value, on the first pair of a table."""
+    """Every system with every learning rate, on the first pair of a table."""
     visible, victim = table.pairs[0]
-    values = [dict(zip(choice.settings, v, strict=True)) for v in _product(choice)]
-    for title, seed, value in itertools.product(study.systems, choice.seeds, values):
-        settings = {**study.settings, **study.systems[title], **value, "seed": seed}
-        job = Job(
-            visible=visible, victim=victim, survival=choice.survival, config=configure(settings)
-        )
-        system = f"{title} @ {', '.join(f'{name}={v}' for name, v in value.items())}"
-        yield Entry(suite=CHOICE, system=system, survival=choice.survival, job=job)
-
-
-def _product(choice: Choice) -> Iterator[tuple[Any, ...]]:
-    return itertools.product(*choice.settings.values())
+    for title, seed in itertools.product(study.systems, choice.seeds):
+        for rate in choice.learning_rates:
+            own = {**study.systems[title], "learning_rate": rate, "seed": seed}
+            config = configure({**study.settings, **own})
+            job = Job(visible=visible, victim=victim, survival=choice.survival, config=config)
+            system = f"{title} @ {rate:g}"
+            yield Entry(suite=CHOICE, system=system, survival=choice.survival, job=job)
 
 
 def chosen_settings(study: Study, folder: StudyFolder, dataset: str) -> dict[str, Settings]:
-    """What each system chose: the values with the best mean validation score over A and B.
+    """What each system chose: the rate with the best mean validation score over A and B.
 
     Raises:
         MMAlignError: If a run of the choice is not finished.
@@ -151,26 +156,26 @@ def chosen_settings(study: Study, folder: StudyFolder, dataset: str) -> dict[str
     grid = open_grid(folder.choice(study.chosen_on.get(dataset, dataset)))
     scores = choice_scores(grid)
     found: dict[str, Settings] = {}
-    best: dict[str, float] = {}
-    for title, value in itertools.product(study.systems, _product(study.choice)):
-        settings = dict(zip(study.choice.settings, value, strict=True))
-        system = f"{title} @ {', '.join(f'{name}={v}' for name, v in settings.items())}"
-        if len(scores[system]) < 2 * len(study.choice.seeds):
+    for title, rate in itertools.product(study.systems, study.choice.learning_rates):
+        if len(scores.get(title, {}).get(rate, ())) < 2 * len(study.choice.seeds):
             raise MMAlignError(
-                f"{grid.folder}: {system} has not finished on validation. Run the study again."
+                f"{grid.folder}: {title} at learning rate {rate:g} has not finished on "
+                "validation. Run the study again."
             )
-        if fmean(scores[system]) >= best.get(title, float("-inf")):
-            best[title], found[title] = fmean(scores[system]), settings
+    for title in study.systems:
+        means = {rate: fmean(scores[title][rate]) for rate in study.choice.learning_rates}
+        found[title] = {"learning_rate": max(means, key=lambda rate: (means[rate], rate))}
     return found
 
 
-def choice_scores(grid: Grid) -> dict[str, list[float]]:
-    """Validation scores of every system and value, of both settings and all seeds."""
+def choice_scores(grid: Grid) -> dict[str, dict[float, list[float]]]:
+    """Validation scores by system and learning rate, of both settings and all seeds."""
     task = task_from_json(grid.data["task"])
-    scores: dict[str, list[float]] = defaultdict(list)
+    scores: dict[str, dict[float, list[float]]] = {}
     for entry, result in grid.results():
-        scores[entry.system] += [
+        title, rate = entry.system.rpartition(" @ ")[0], entry.job.config.learning_rate
+        scores.setdefault(title, {}).setdefault(rate, []).extend(
             selection_score(task, found["metrics"]["valid"])[0]
             for found in result["settings"].values()
-        ]
+        )
     return scores

@@ -18,15 +18,15 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """Settings that every system chooses on validation clips, with the same budget.
+    """A learning rate that every system chooses on validation clips, with the same budget.
 
     Attributes:
-        settings: The values to choose from, by name of the setting.
+        learning_rates: What there is to choose from.
         seeds: Seeds of the choice; the tables should use others.
         survival: Share of training clips that keep the victim.
     """
 
-    settings: Mapping[str, Sequence[Any]]
+    learning_rates: Sequence[float]
     seeds: Sequence[int] = (100, 101)
     survival: float = 0.5
 

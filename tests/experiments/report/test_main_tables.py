@@ -95,7 +95,7 @@ def test_rows_stand_in_the_usual_order_floors_and_bounds_apart(runs):
     starts = [row.title for row in table.rows if row.starts_group]
     assert starts == ["zero-fill", "MFM", "UB"]
     assert table.rows[0].cells[0].text == "30.0"
-    assert {row.title for row in table.rows if is_imputer(row.title)} == {
+    assert {row.title for row in table.rows if is_imputer(runs, row.title)} == {
         "MFM",
         "SMIL",
         "Modal-Trans",

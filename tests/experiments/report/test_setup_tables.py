@@ -8,7 +8,6 @@ from mmalign.experiments.report.setup_tables import (
     change_table,
     config_table,
     cost_table,
-    data_name,
     data_table,
     mask_code,
     mask_table,
@@ -69,7 +68,7 @@ def test_shared_settings_and_changes_stand_apart(runs):
 
 
 def test_names_of_data_hold_no_path_of_a_machine(runs):
-    assert data_name(runs) == "watch"
+    assert runs.name == "watch"
     assert "somebody" not in str(rows_of(data_table(runs)))
     assert rows_of(data_table(runs))["SHA-256 of the content"] == [runs.grid.data["hash"]]
 

@@ -10,14 +10,14 @@ from markdown_it import MarkdownIt
 from mmalign.data.task import Classification
 from mmalign.errors import MMAlignError
 from mmalign.experiments.grid import open_grid
-from mmalign.experiments.report.chapters import write_document
-from mmalign.experiments.report.page import page_html
+from mmalign.experiments.report.overview import write_document
+from mmalign.experiments.report.rendering import page_html
 from mmalign.experiments.report.runs import read_runs
 from mmalign.experiments.report.writing import write_report
 from mmalign.runs.records import write_json
 from mmalign.runs.result import RESULT
 from tests.experiments.report.made import Making, default_score, job_of, make_grid
-from tests.experiments.report.rendering.test_rendering import HOSTILE, Cells
+from tests.experiments.report.test_rendering import HOSTILE, Cells
 
 SMALL = Making(suites=("main",), survivals=(0.5,), seeds=(0, 1, 2))
 NULLS = '{"settings": {"A": null, "B": {}}, "floor": {}, "epochs": 1, "parameters": {}}'

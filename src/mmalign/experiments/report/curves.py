@@ -2,21 +2,20 @@
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from mmalign.data.missingness import SETTINGS
-from mmalign.experiments.report.comparison import mean_interval, summarise
-from mmalign.experiments.report.main_tables import score_column
-from mmalign.experiments.report.measures import IN_MAIN_TABLE, Measure, measures_of
-from mmalign.experiments.report.runs import Condition, Runs, Seeds
-from mmalign.experiments.report.table import Column, Row, Table
+from mmalign.experiments.report.comparison import Panel, mean_interval, summarise
+from mmalign.experiments.report.main_tables import both_settings
+from mmalign.experiments.report.measures import Measure
+from mmalign.experiments.report.runs import Condition, Runs
+from mmalign.experiments.report.table import Row, Table
 from mmalign.experiments.suites import FLOOR, LOWER
 
 UNIFORM = "uniform"
 """The limit of a large epsilon."""
 
 
-@dataclass(frozen=True)
-class Level:
+class Level(NamedTuple):
     """A mean with its 95 % interval; NaN where it cannot be known."""
 
     mean: float
@@ -26,7 +25,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Curve:
-    """A metric over a setting of the method.
+    """A metric over a parameter of the method.
 
     Attributes:
         condition: Pair and survival rate.
@@ -45,22 +44,13 @@ class Curve:
 
 def curve(runs: Runs, suite: str, condition: Condition, setting: str) -> Curve:
     """The curve of a suite in its main metric."""
-    measure = measures_of(runs.grid.data["task"])[0]
-    points, references = {}, {}
-    for system in runs.systems(suite, condition):
-        found = level(runs.scores(suite, condition, system, setting, measure.key))
-        if math.isnan(found.mean):
-            continue
-        if is_value(system):
-            points[float(system)] = found
-        else:
-            references[system] = found
+    panel, measure = Panel(runs, suite, condition), runs.measures[0]
+    scores = {system: panel.scores(system, setting, measure) for system in panel.systems}
+    levels = {s: Level(summarise(found).mean, *mean_interval(found)) for s, found in scores.items()}
+    known = {system: level for system, level in levels.items() if not math.isnan(level.mean)}
+    points = {float(system): level for system, level in known.items() if is_value(system)}
+    references = {system: level for system, level in known.items() if not is_value(system)}
     return Curve(condition, setting, measure, dict(sorted(points.items())), references)
-
-
-def level(scores: Seeds) -> Level:
-    """Mean and interval over seeds."""
-    return Level(summarise(scores).mean, *mean_interval(scores))
 
 
 def is_value(system: str) -> bool:
@@ -70,12 +60,10 @@ def is_value(system: str) -> bool:
 
 def curve_table(runs: Runs, suite: str, condition: Condition, name: str) -> Table:
     """The same as numbers."""
-    measures = measures_of(runs.grid.data["task"])[:IN_MAIN_TABLE]
-    columns = [Column(m.heading, f"Setting {s}") for s in SETTINGS for m in measures]
-    series = [score_column(runs, suite, condition, s, m) for s in SETTINGS for m in measures]
-    systems = runs.systems(suite, condition)
-    values = sorted((s for s in systems if is_value(s)), key=float)
-    others = [s for s in systems if not is_value(s)]
+    panel = Panel(runs, suite, condition)
+    columns, series = both_settings(panel)
+    values = sorted(filter(is_value, panel.systems), key=float)
+    others = [system for system in panel.systems if not is_value(system)]
     rows = [
         Row(
             system,

@@ -1,7 +1,7 @@
 """What a report says, in order: sections of paragraphs, tables and pictures."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from mmalign.experiments.report.pictures.canvas import Picture
 from mmalign.experiments.report.table import Table
@@ -22,19 +22,19 @@ class Code:
 
 
 @dataclass(frozen=True)
-class Details:
-    """What only some want to see."""
-
-    summary: str
-    blocks: "Sequence[Block]"
-    is_open: bool = False
-
-
-@dataclass(frozen=True)
 class Heading:
     """The start of a part of a section."""
 
     text: str
+
+
+@dataclass(frozen=True)
+class Details:
+    """Blocks that are folded away under a summary."""
+
+    summary: str
+    blocks: "Sequence[Block]"
+    is_open: bool = False
 
 
 Block = str | Table | Gallery | Code | Details | Heading
@@ -49,11 +49,13 @@ class Section:
         name: Where links go.
         title: Its heading.
         blocks: What it holds, in order.
+        part: The dataset it is about; empty if the report has but one.
     """
 
     name: str
     title: str
     blocks: Sequence[Block]
+    part: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,10 +85,25 @@ class Document:
         return [p for block in self._flat() if isinstance(block, Gallery) for p in block.pictures]
 
     def _flat(self) -> list[Block]:
-        return [b for section in self.sections for block in section.blocks for b in _opened(block)]
+        return [b for section in self.sections for b in flat(section.blocks)]
 
 
-def _opened(block: Block) -> list[Block]:
-    if isinstance(block, Details):
-        return [inner for child in block.blocks for inner in _opened(child)]
-    return [block]
+def renamed(block: Block, prefix: str) -> Block:
+    """The same with a prefix to the names of its tables and pictures."""
+    match block:
+        case Table(name):
+            return replace(block, name=f"{prefix}-{name}")
+        case Gallery(pictures):
+            return Gallery([replace(p, name=f"{prefix}-{p.name}") for p in pictures])
+        case Details(_, blocks):
+            return replace(block, blocks=[renamed(inner, prefix) for inner in blocks])
+    return block
+
+
+def flat(blocks: Sequence[Block]) -> Iterator[Block]:
+    """All blocks, with those in details in their place."""
+    for block in blocks:
+        if isinstance(block, Details):
+            yield from flat(block.blocks)
+        else:
+            yield block

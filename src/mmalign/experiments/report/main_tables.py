@@ -5,65 +5,67 @@ from collections.abc import Mapping, Sequence
 from mmalign.data.missingness import SETTINGS
 from mmalign.evaluation.significance import PairedDifference
 from mmalign.experiments.report.comparison import (
+    Panel,
     best,
     difference,
     recovered_gap,
     summarise,
     verdict,
 )
-from mmalign.experiments.report.measures import IN_MAIN_TABLE, Measure, measures_of
+from mmalign.experiments.report.measures import IN_MAIN_TABLE, Measure
 from mmalign.experiments.report.runs import Condition, Runs, Seeds
-from mmalign.experiments.report.table import ABSENT, Cell, Column, Row, Table, slug
-from mmalign.experiments.suites import FLOOR, LOWER, SYSTEMS, UPPER
+from mmalign.experiments.report.table import ABSENT, Cell, Column, Row, Table
+from mmalign.experiments.suites import FLOOR, LOWER, UPPER
 from mmalign.training.methods import METHODS
 
 CONSTANT = "constant"
 REFERENCES = {FLOOR: ("▲", "▼"), LOWER: ("†", "‡")}
-"""Who the others are tested against, and the marks of clearly better and clearly worse."""
+"""What the others are tested against, and the marks of clearly better and clearly worse."""
 
-KINDS = {title: METHODS[settings["method"]].source for title, settings in SYSTEMS.values()}
+Cells = Mapping[str, Cell]
+"""A column: cells by system."""
 
 
-def kind_of(system: str) -> str:
-    """`bound`, `floor` or `imputer`."""
-    source = KINDS.get(system, "")
+def kind_of(runs: Runs, system: str) -> str:
+    """`bound`, `floor`, `imputer` or, for what is no run, `constant`."""
+    if system == CONSTANT:
+        return CONSTANT
+    method = METHODS.get(runs.config(system).method)
+    source = method.source if method else ""  # a method of the user's own is an imputer
     return "bound" if source.endswith("bound") else "floor" if source == "floor" else "imputer"
 
 
-def is_imputer(system: str) -> bool:
+def is_imputer(runs: Runs, system: str) -> bool:
     """Whether it learns to stand in for the victim: neither a bound nor a floor."""
-    return kind_of(system) == "imputer" and system != CONSTANT
+    return kind_of(runs, system) == "imputer"
 
 
-def table_name(kind: str, condition: Condition, number: int) -> str:
-    """A file name for the table of a condition; the number tells apart what letters cannot."""
-    pair = f"{slug(condition.visible)}-to-{slug(condition.victim)}"
-    return f"{kind}-{number}-{pair}-{round(100 * condition.survival)}"
+def is_contender(runs: Runs, system: str) -> bool:
+    """Whether comparing it with zero-fill says something: an imputer or another floor."""
+    return kind_of(runs, system) in ("imputer", "floor") and runs.config(system).method != FLOOR
 
 
 def main_table(runs: Runs, condition: Condition, name: str) -> Table:
     """All systems in settings A and B: the first metrics, marks, and the gap recovered."""
-    measures = measures_of(runs.grid.data["task"])[:IN_MAIN_TABLE]
+    panel, measures = Panel(runs, "main", condition), runs.measures[:IN_MAIN_TABLE]
     columns, series = [], []
     for setting in SETTINGS:
-        for measure in measures:
-            columns.append(Column(measure.heading, f"Setting {setting}"))
-            series.append(score_column(runs, "main", condition, setting, measure))
+        columns += [Column(title, f"Setting {setting}") for title in _headings(measures)]
+        series += [score_column(panel, setting, measure) for measure in measures]
         columns.append(Column("Gap", f"Setting {setting}"))
-        series.append(_gap_column(runs, condition, setting, measures[0]))
+        series.append(_gap_column(panel, setting, measures[0]))
     title = f"{condition.title}: mean ± sd over seeds"
-    rows = system_rows([CONSTANT, *runs.systems("main", condition)], series)
+    rows = system_rows(runs, [CONSTANT, *panel.systems], series)
     return Table(name, title, "System", columns, rows, legend=marks_legend(runs))
 
 
 def marks_legend(runs: Runs) -> str:
     """How to read the marks of the main tables."""
-    measure = measures_of(runs.grid.data["task"])[0]
     return (
         f"Mean ± sample standard deviation over {runs.seed_count('main')}. In bold the best but "
         "for UB. ▲ clearly better and ▼ clearly worse than zero-fill, † clearly better and ‡ "
         "clearly worse than LB (paired t-test over seeds, p < 0.05). Gap: the share of the way "
-        f"from LB to UB that is recovered in {measure.title}; in brackets where UB is "
+        f"from LB to UB that is recovered in {runs.measures[0].title}; in brackets where UB is "
         "not clearly better than LB, as there is no gap then. “constant” always says the training "
         "majority or mean."
     )
@@ -71,46 +73,48 @@ def marks_legend(runs: Runs) -> str:
 
 def metrics_table(runs: Runs, condition: Condition, setting: str, name: str) -> Table:
     """Every metric of every system in one setting."""
-    measures = measures_of(runs.grid.data["task"])
-    columns = [Column(measure.heading) for measure in measures]
-    series = [score_column(runs, "main", condition, setting, measure) for measure in measures]
-    rows = system_rows([CONSTANT, *runs.systems("main", condition)], series)
-    return Table(
-        name, f"{condition.title}, setting {setting}: all metrics", "System", columns, rows
-    )
+    panel = Panel(runs, "main", condition)
+    series = [score_column(panel, setting, measure) for measure in runs.measures]
+    rows = system_rows(runs, [CONSTANT, *panel.systems], series)
+    title = f"{condition.title}, setting {setting}: all metrics"
+    return Table(name, title, "System", list(map(Column, _headings(runs.measures))), rows)
 
 
 def difference_table(runs: Runs, condition: Condition, setting: str, name: str) -> Table:
     """System minus reference over paired seeds, in the first metric."""
-    measure = measures_of(runs.grid.data["task"])[0]
-    columns, series = [], []
+    panel, measure = Panel(runs, "main", condition), runs.measures[0]
+    columns: list[Column] = []
+    series: list[Cells] = []
     for reference in REFERENCES:
-        group = f"Against {reference}"
-        columns += [Column("Difference [95 % interval]", group), Column("p", group)]
-        series += _difference_columns(runs, condition, setting, reference, measure)
-    rows = system_rows(runs.systems("main", condition), series)
+        columns += difference_headings(f"Against {reference}")
+        series += difference_columns(panel, setting, reference, measure)
+    rows = system_rows(runs, panel.systems, series)
     title = f"{condition.title}, setting {setting}: paired differences in {measure.title}"
     return Table(name, title, "System", columns, rows)
 
 
-def score_column(
-    runs: Runs, suite: str, condition: Condition, setting: str, measure: Measure
-) -> dict[str, Cell]:
+def both_settings(panel: Panel) -> tuple[list[Column], list[Cells]]:
+    """Columns of the first metrics in settings A and B."""
+    measures = panel.runs.measures[:IN_MAIN_TABLE]
+    columns = [Column(m.heading, f"Setting {s}") for s in SETTINGS for m in measures]
+    return columns, [score_column(panel, s, m) for s in SETTINGS for m in measures]
+
+
+def score_column(panel: Panel, setting: str, measure: Measure) -> Cells:
     """Cells of one metric by system; the best but for the upper bound stands out."""
-    systems = runs.systems(suite, condition)
-    scores = {s: runs.scores(suite, condition, s, setting, measure.key) for s in systems}
+    scores = {system: panel.scores(system, setting, measure) for system in panel.systems}
     champion = best({s: summarise(values) for s, values in scores.items() if s != UPPER}, measure)
     cells = {
         system: score_cell(
             values,
             measure,
-            planned=len(runs.seeds(suite)),
-            marks=marks(values, scores, system, measure),
+            planned=panel.seeds,
+            marks=_marks(scores, system, measure),
             is_best=system == champion,
         )
         for system, values in scores.items()
     }
-    return cells | {CONSTANT: Cell(measure.show(runs.floor(measure.key)))}
+    return cells | {CONSTANT: Cell(measure.show(panel.runs.floor(measure)))}
 
 
 def score_cell(
@@ -128,81 +132,78 @@ def score_cell(
     return Cell(text, marks, is_best)
 
 
-def marks(scores: Seeds, all_scores: Mapping[str, Seeds], system: str, measure: Measure) -> str:
-    """▲▼ against zero-fill, †‡ against LB, where the paired interval leaves out 0."""
-    return "".join(
-        mark(difference(scores, all_scores[reference]), reference, measure)
-        for reference in REFERENCES
-        if system != reference and reference in all_scores
-    )
+def difference_headings(group: str) -> list[Column]:
+    """Headings of `difference_columns`."""
+    return [Column("Difference [95 % interval]", group), Column("p", group)]
 
 
-def mark(found: PairedDifference | None, reference: str, measure: Measure) -> str:
-    """The sign of a clear difference from a reference."""
-    better, worse = REFERENCES.get(reference, ("", ""))
-    return {1: better, 0: "", -1: worse}[verdict(found, measure)]
+def difference_columns(
+    panel: Panel, setting: str, reference: str, measure: Measure
+) -> tuple[Cells, Cells]:
+    """Differences from a reference, and their p-values."""
+    found = {
+        system: panel.difference(system, reference, setting, measure)
+        for system in panel.systems
+        if system != reference
+    }
+    cells = {
+        system: difference_cell(change, measure, _mark(change, reference, measure))
+        for system, change in found.items()
+    }
+    p_values = {s: ABSENT if d is None else Cell(_show_p(d.p_value)) for s, d in found.items()}
+    return cells, p_values
 
 
-def difference_cells(
-    found: PairedDifference | None, measure: Measure, reference: str = ""
-) -> tuple[Cell, Cell]:
-    """Mean [interval], and p."""
+def difference_cell(found: PairedDifference | None, measure: Measure, marks: str = "") -> Cell:
+    """Mean [interval], in bold if it is clear."""
     if found is None:
-        return ABSENT, ABSENT
+        return ABSENT
     mean, low, high = map(measure.show_change, (found.mean, found.low, found.high))
-    text = f"{mean} [{low}, {high}]"
-    marks = mark(found, reference, measure)
-    return Cell(text, marks, is_best=found.is_clear), Cell(show_p(found.p_value))
+    return Cell(f"{mean} [{low}, {high}]", marks, is_best=found.is_clear)
 
 
-def show_p(p_value: float) -> str:
-    """A p-value with three decimals."""
-    return "< 0.001" if p_value < 0.001 else f"{p_value:.3f}"
-
-
-def system_rows(systems: Sequence[str], series: Sequence[dict[str, Cell]]) -> list[Row]:
+def system_rows(runs: Runs, systems: Sequence[str], series: Sequence[Cells]) -> list[Row]:
     """A line for each system; bounds, floors and imputers are set apart."""
     rows: list[Row] = []
     previous = ""
     for system in systems:
-        group = "lower" if system == CONSTANT or system.startswith(LOWER) else kind_of(system)
-        rows.append(
-            Row(
-                system,
-                [cells.get(system, ABSENT) for cells in series],
-                starts_group=bool(previous) and group != previous,
-            )
-        )
+        is_lower = system == CONSTANT or system.startswith(LOWER)
+        group = "lower" if is_lower else kind_of(runs, system)
+        cells = [column.get(system, ABSENT) for column in series]
+        rows.append(Row(system, cells, starts_group=bool(previous) and group != previous))
         previous = group
     return rows
 
 
-def _gap_column(
-    runs: Runs, condition: Condition, setting: str, measure: Measure
-) -> dict[str, Cell]:
+def _headings(measures: Sequence[Measure]) -> list[str]:
+    return [measure.heading for measure in measures]
+
+
+def _marks(scores: Mapping[str, Seeds], system: str, measure: Measure) -> str:
+    """▲▼ against zero-fill, †‡ against LB, where the paired interval leaves out 0."""
+    return "".join(
+        _mark(difference(scores[system], scores[reference]), reference, measure)
+        for reference in REFERENCES
+        if system != reference and reference in scores
+    )
+
+
+def _mark(found: PairedDifference | None, reference: str, measure: Measure) -> str:
+    better, worse = REFERENCES.get(reference, ("", ""))
+    return {1: better, 0: "", -1: worse}[verdict(found, measure)]
+
+
+def _show_p(p_value: float) -> str:
+    return "< 0.001" if p_value < 0.001 else f"{p_value:.3f}"
+
+
+def _gap_column(panel: Panel, setting: str, measure: Measure) -> Cells:
     """Gap recovered by system; in brackets where the bounds are not clearly apart."""
-
-    def scores(system: str) -> Seeds:
-        return runs.scores("main", condition, system, setting, measure.key)
-
+    lower, upper = (panel.scores(bound, setting, measure) for bound in (LOWER, UPPER))
     cells = {}
-    for system in runs.systems("main", condition):
-        gap = recovered_gap(scores(system), scores(LOWER), scores(UPPER), measure)
+    for system in panel.systems:
+        gap = recovered_gap(panel.scores(system, setting, measure), lower, upper, measure)
         if gap.share == gap.share and system not in (LOWER, UPPER):
             text = f"{100 * gap.share:.0f} %".replace("-", "−")
             cells[system] = Cell(text if gap.is_real else f"({text})", is_faint=not gap.is_real)
     return cells
-
-
-def _difference_columns(
-    runs: Runs, condition: Condition, setting: str, reference: str, measure: Measure
-) -> list[dict[str, Cell]]:
-    base = runs.scores("main", condition, reference, setting, measure.key)
-    differences, p_values = {}, {}
-    for system in runs.systems("main", condition):
-        if system != reference:
-            scores = runs.scores("main", condition, system, setting, measure.key)
-            differences[system], p_values[system] = difference_cells(
-                difference(scores, base), measure, reference
-            )
-    return [differences, p_values]

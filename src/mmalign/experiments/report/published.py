@@ -8,9 +8,8 @@ from importlib import resources
 from typing import Any
 
 from mmalign.data.missingness import SETTINGS
-from mmalign.data.split_names import SPLITS
+from mmalign.experiments.report.comparison import Panel
 from mmalign.experiments.report.main_tables import score_cell
-from mmalign.experiments.report.measures import Measure, measures_of
 from mmalign.experiments.report.modalities import modality_of
 from mmalign.experiments.report.runs import Condition, Runs
 from mmalign.experiments.report.table import ABSENT, Cell, Column, Row, Table
@@ -54,31 +53,28 @@ class Printed:
 
 def recognise(data: Mapping[str, Any]) -> str | None:
     """Which of the paper's datasets this is, by task and clips of each split; None if none."""
-    clips = tuple(data["clips"].get(split) for split in SPLITS)
+    clips = tuple(data["clips"].get(split) for split in ("train", "valid", "test"))
     for name, known in CLIPS.items():
         if clips in known and data["task"].get("kind") == TASKS[name]:
             return name
     return None
 
 
+Place = tuple[str, str | None, str | None, float, str, str, str]
+"""Dataset, visible, victim, survival, setting, system and metric."""
+
+
 @cache
-def printed_cells() -> dict[tuple[str, str, str, float, str, str, str], Printed]:
-    """Every printed cell by dataset, visible, victim, survival, setting, system and metric."""
-    found: dict[tuple[str, str, str, float, str, str, str], Printed] = {}
-    text = resources.files(__package__).joinpath("published.csv").read_text(encoding="utf-8")
-    for row in csv.DictReader(text.splitlines()):
-        place = (
-            row["dataset"],
-            row["visible"],
-            row["victim"],
-            float(row["survival"]),
-            row["setting"],
-            row["system"],
-            row["metric"],
-        )
+def printed_cells() -> dict[Place, Printed]:
+    """Every printed cell."""
+    found: dict[Place, Printed] = {}
+    text = resources.files(__package__).joinpath("published.csv").read_text("utf-8")
+    rows = csv.reader(text.splitlines()[1:])
+    for dataset, _, visible, victim, survival, setting, system, metric, value in rows:
+        place = dataset, visible, victim, float(survival), setting, system, metric
         before = found[place].values if place in found else ()
-        values = tuple(dict.fromkeys((*before, row["value"])))
-        constants = CONSTANTS.get((row["dataset"], row["metric"]), frozenset())
+        values = tuple(dict.fromkeys((*before, value)))
+        constants = CONSTANTS.get((dataset, metric), frozenset())
         found[place] = Printed(values, not constants.isdisjoint(values))
     return found
 
@@ -89,48 +85,31 @@ def published_table(runs: Runs, condition: Condition, name: str) -> Table | None
     pair = modality_of(condition.visible), modality_of(condition.victim)
     if dataset is None or None in pair:
         return None
-    measures = [
-        measure
-        for measure in measures_of(runs.grid.data["task"])
-        if measure.key in ("mae", "acc2", "weighted_f1")
-    ]
+    panel = Panel(runs, "main", condition)
+    measures = [m for m in runs.measures if m.key in ("mae", "acc2", "weighted_f1")]
+    shown = [(setting, measure) for setting in SETTINGS for measure in measures]
     columns = [
-        Column(f"{measure.heading} {who}", f"Setting {setting}")
-        for setting in SETTINGS
-        for measure in measures
-        for who in ("paper", "ours")
+        Column(f"{measure.heading} {source}", f"Setting {setting}")
+        for setting, measure in shown
+        for source in ("paper", "ours")
     ]
-    rows = [
-        Row(
-            system,
-            [
-                cell
-                for setting in SETTINGS
-                for measure in measures
-                for cell in (
-                    _paper_cell((dataset, *pair, condition.survival, setting, system, measure.key)),
-                    _own_cell(runs, condition, system, setting, measure),
-                )
-            ],
-        )
-        for system in SYSTEMS
-    ]
+    rows = []
+    for system in SYSTEMS:
+        cells: list[Cell] = []
+        for setting, measure in shown:
+            place = dataset, *pair, condition.survival, setting, system, measure.key
+            own = panel.scores(system, setting, measure)
+            cells += [_paper_cell(place), score_cell(own, measure, planned=panel.seeds)]
+        rows.append(Row(system, cells))
     if all(cell == ABSENT for row in rows for cell in row.cells[::2]):
         return None
     title = f"{dataset}, {condition.title}: printed and ours"
     return Table(name, title, "System", columns, rows, ("* what a constant predictor scores.",))
 
 
-def _paper_cell(place: tuple[Any, ...]) -> Cell:
+def _paper_cell(place: Place) -> Cell:
     printed = printed_cells().get(place)
     if printed is None:
         return ABSENT
     text = " / ".join(printed.values)
     return Cell(f"{text} *", is_faint=True) if printed.is_constant else Cell(text)
-
-
-def _own_cell(
-    runs: Runs, condition: Condition, system: str, setting: str, measure: Measure
-) -> Cell:
-    scores = runs.scores("main", condition, system, setting, measure.key)
-    return score_cell(scores, measure, planned=len(runs.seeds("main")))

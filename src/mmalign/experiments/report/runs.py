@@ -1,7 +1,10 @@
-"""What the runs of a grid found, by their place in tables and figures."""
+"""What the runs of a grid found, by their place in tables and figures.
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+Nothing else in the report knows how a grid and its results lie on disk.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -9,14 +12,19 @@ from typing import Any
 from mmalign.data.missingness import SETTINGS
 from mmalign.errors import MMAlignError
 from mmalign.experiments.grid import GRID, Grid, Placed
-from mmalign.experiments.job import Entry
-from mmalign.experiments.report.measures import percent
+from mmalign.experiments.job import Entry, Job
+from mmalign.experiments.report.measures import Measure, measures_of, percent
 from mmalign.experiments.suites import SYSTEMS
 from mmalign.experiments.work import analysis_file
 from mmalign.runs.result import RESULT
+from mmalign.training.config import Config
 
 Seeds = Mapping[int, float]
 """A score of each seed."""
+
+Metrics = Mapping[str, float | None]
+OWN = "own"
+"""The plan that a model predicts itself, in contrast to one that is put in its place."""
 
 TITLES = tuple(title for title, _ in SYSTEMS.values())
 ESSENTIAL: Mapping[str, tuple[str, ...]] = {
@@ -49,34 +57,86 @@ class Condition:
 
 @dataclass(frozen=True)
 class Run:
-    """A finished job in one of its places."""
+    """A job in one of its places.
+
+    Attributes:
+        entry: The place, and what is done there.
+        result: What was found; empty if the job is not finished.
+        seconds: How long it took.
+        error: Why it failed; empty if it did not.
+    """
 
     entry: Entry
     result: Mapping[str, Any]
     seconds: float
+    error: str
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is a result."""
+        return bool(self.result)
 
     @property
     def condition(self) -> Condition:
-        """Where its scores stand."""
-        return condition_of(self.entry)
+        """The pair and survival rate of its table."""
+        return Condition(self.entry.job.visible, self.entry.job.victim, self.entry.survival)
 
     @property
     def seed(self) -> int:
         """What its scores are paired by."""
         return self.entry.job.config.seed
 
+    @property
+    def scores(self) -> dict[tuple[str, str], Metrics]:
+        """Metrics of a training by setting and plan; other plans are put in in setting A."""
+        own = {(setting, OWN): found for setting, found in sorted(self.result["scores"].items())}
+        return own | {("A", plan): found for plan, found in self.result["swaps"].items()}
+
+    @property
+    def epochs(self) -> int:
+        """How many epochs a training took."""
+        return int(self.result["epochs"])
+
+    @property
+    def parameters(self) -> Mapping[str, int]:
+        """Numbers of parameters of `backbone` and `imputer`."""
+        return dict(self.result["parameters"])
+
 
 @dataclass(frozen=True)
 class Runs:
-    """All finished runs of a grid, in the order of its entries.
+    """All runs of a grid, in the order of its entries.
 
     Attributes:
         grid: Where they are from.
-        finished: The runs.
+        planned: The runs, finished or not.
+        decides: Name of the metric that systems are compared by; the task's first if empty.
     """
 
     grid: Grid
-    finished: tuple[Run, ...]
+    planned: tuple[Run, ...]
+    decides: str = ""
+
+    @cached_property
+    def finished(self) -> tuple[Run, ...]:
+        """Runs that have a result."""
+        return tuple(run for run in self.planned if run.is_done)
+
+    @property
+    def jobs(self) -> dict[Job, Run]:
+        """Every job once, in one of its places."""
+        return {replace(run.entry.job, analyses=()): run for run in self.planned}
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """Metrics of the grid's task; the first decides."""
+        known = measures_of(self.grid.data["task"])
+        return tuple(sorted(known, key=lambda measure: measure.key != self.decides))
+
+    @property
+    def name(self) -> str:
+        """What the data is called: the last part of its path, which may be a machine's own."""
+        return self.grid.source.path.rstrip("/\\").replace("\\", "/").rpartition("/")[2] or "data"
 
     def of(self, suite: str) -> Iterator[Run]:
         """The finished runs of a suite."""
@@ -88,59 +148,37 @@ class Runs:
 
     def systems(self, suite: str, condition: Condition) -> list[str]:
         """Systems that the suite plans here, finished or not; known ones in the usual order."""
-        planned = dict.fromkeys(
-            placed.entry.system
-            for placed in self.grid.placed
-            if placed.entry.suite == suite and condition_of(placed.entry) == condition
+        return in_usual_order(
+            run.entry.system
+            for run in self.planned
+            if run.entry.suite == suite and run.condition == condition
         )
-        known = [title for title in TITLES if title in planned]
-        return known + [title for title in planned if title not in TITLES]
+
+    def config(self, system: str) -> Config:
+        """The config of a row's first run."""
+        return next(r.entry.job.config for r in self.planned if r.entry.system == system)
 
     def seeds(self, suite: str) -> list[int]:
         """Seeds that the suite plans."""
-        placed = (p for p in self.grid.placed if p.entry.suite == suite)
-        return sorted({p.entry.job.config.seed for p in placed})
+        return sorted({run.seed for run in self.planned if run.entry.suite == suite})
 
     def seed_count(self, suite: str) -> str:
         """How many seeds the suite's numbers are over, in words."""
-        count = len(self.seeds(suite))
-        noun = "seed" if count == 1 else "seeds"
-        places = [p for p in self.grid.placed if p.entry.suite == suite]
-        is_finished = all(self.grid.is_done(placed.address) for placed in places)
-        return f"{count} {noun}" if is_finished else f"up to {count} {noun}"
+        count = counted(len(self.seeds(suite)), "seed")
+        is_finished = all(run.is_done for run in self.planned if run.entry.suite == suite)
+        return count if is_finished else f"up to {count}"
 
-    def scores(
-        self, suite: str, condition: Condition, system: str, setting: str, key: str
-    ) -> dict[int, float]:
-        """A metric of every finished seed; seeds whose metric is undefined are left out."""
-        found = {}
-        for run in self._by_place.get((suite, condition, system), ()):
-            value = run.result["scores"][setting].get(key)
-            if value is not None:
-                found[run.seed] = float(value)
-        return found
-
-    def swaps(
-        self, suite: str, condition: Condition, system: str, swap: str, key: str
-    ) -> dict[int, float]:
-        """A metric with another plan put in, of every finished seed."""
-        found = {}
-        for run in self._by_place.get((suite, condition, system), ()):
-            value = run.result["swaps"].get(swap, {}).get(key)
-            if value is not None:
-                found[run.seed] = float(value)
-        return found
-
-    def floor(self, key: str) -> float:
+    def floor(self, measure: Measure) -> float:
         """What a constant scores on test; the same for all runs, as it looks at labels only."""
         for run in self.finished:
             if run.entry.shows == "scores":
-                value = run.result["floor"].get(key)
+                value = run.result["floor"].get(measure.key)
                 return float("nan") if value is None else float(value)
         return float("nan")
 
     @cached_property
-    def _by_place(self) -> dict[tuple[str, Condition, str], list[Run]]:
+    def by_place(self) -> dict[tuple[str, Condition, str], list[Run]]:
+        """Finished trainings by suite, condition and system."""
         found: dict[tuple[str, Condition, str], list[Run]] = {}
         for run in self.finished:
             if run.entry.shows == "scores":
@@ -149,13 +187,27 @@ class Runs:
         return found
 
 
-def condition_of(entry: Entry) -> Condition:
-    """The pair and survival rate whose table an entry stands in."""
-    return Condition(entry.job.visible, entry.job.victim, entry.survival)
+def in_usual_order(titles: Iterable[str]) -> list[str]:
+    """Each title once: known systems as the suites list them, then others as they come."""
+    given = dict.fromkeys(titles)
+    return [t for t in TITLES if t in given] + [t for t in given if t not in TITLES]
 
 
-def read_runs(grid: Grid) -> Runs:
+def counted(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "seed"), counted(3, "seed")
+    ('1 seed', '3 seeds')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def read_runs(grid: Grid, *, decides: str = "") -> Runs:
     """Read every result once.
+
+    Args:
+        grid: Whose results to read.
+        decides: Name of the metric that systems are compared by; the task's first if empty.
 
     Raises:
         MMAlignError: If a result is damaged, or there is none at all.
@@ -166,17 +218,19 @@ def read_runs(grid: Grid) -> Runs:
             f"{grid.folder / GRID}: damaged, {', '.join(lacking)} of the data is missing. "
             "Run the grid again."
         )
-    finished = tuple(
-        Run(placed.entry, _found(grid, placed), grid.seconds(placed.address))
-        for placed in grid.placed
+    errors = grid.failures()
+    runs = tuple(
+        Run(placed.entry, _found(grid, placed), grid.seconds(placed.address), "")
         if grid.is_done(placed.address)
+        else Run(placed.entry, {}, 0.0, errors.get(placed.address, ""))
+        for placed in grid.placed
     )
-    if not finished:
+    if not any(run.is_done for run in runs):
         raise MMAlignError(
             f"{grid.folder}: no run is finished yet, there is nothing to report. "
             f"Go on with mmalign bench … --out {grid.folder}."
         )
-    return Runs(grid, finished)
+    return Runs(grid, runs, decides)
 
 
 def _found(grid: Grid, placed: Placed) -> dict[str, Any]:
@@ -193,27 +247,23 @@ def _found(grid: Grid, placed: Placed) -> dict[str, Any]:
         found = grid.result(placed.address)
     else:
         file, found = analysis_file(folder, shows), grid.analysis(placed.address, shows)
-    _check(found, ESSENTIAL[shows], file)
+    lacking = [name for name in ESSENTIAL[shows] if name not in found]
+    if lacking:
+        raise _damaged(file, ", ".join(lacking))
     return found
 
 
 def _scores(grid: Grid, placed: Placed, file: Path) -> dict[str, Any]:
     """Test scores by setting, beside the floor, and what other plans score."""
-    result, swapped = grid.result(placed.address), placed.entry.job.analyses
+    result, asked = grid.result(placed.address), placed.entry.job.analyses
     try:
         scores = {s: dict(result["settings"][s]["metrics"]["test"]) for s in SETTINGS}
         floor = dict(result["floor"]["test"])
     except (KeyError, TypeError, ValueError) as error:
-        raise MMAlignError(
-            f"{file}: damaged, {error} is missing. Delete it and run the grid again."
-        ) from error
-    swaps = grid.analysis(placed.address, "swaps") if "swaps" in swapped else {}
+        raise _damaged(file, str(error)) from error
+    swaps = grid.analysis(placed.address, "swaps") if "swaps" in asked else {}
     return {**result, "scores": scores, "floor": floor, "swaps": swaps}
 
 
-def _check(found: Mapping[str, Any], essential: tuple[str, ...], file: Path) -> None:
-    lacking = [name for name in essential if name not in found]
-    if lacking:
-        raise MMAlignError(
-            f"{file}: damaged, {', '.join(lacking)} is missing. Delete it and run the grid again."
-        )
+def _damaged(file: Path, lacking: str) -> MMAlignError:
+    return MMAlignError(f"{file}: damaged, {lacking} is missing. Delete it and run the grid again.")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 MARKS = {"▲": "clearly better than zero-fill", "▼": "clearly worse than zero-fill"} | {
     "†": "clearly better than LB",
@@ -18,7 +19,7 @@ class Cell:
         text: What it says.
         marks: Significance marks that follow it.
         is_best: Whether it stands out as the best of its column.
-        is_faint: Whether it should not be read without its note.
+        is_faint: Whether it is set in grey: absent, or to be read with its note only.
     """
 
     text: str
@@ -63,8 +64,8 @@ class Table:
         corner: Heading of the first column.
         columns: The other columns.
         rows: The lines, each with a cell for every column.
-        notes: What one must know to read it.
-        legend: What one must know who sees it without the page; LaTeX sets it in the caption.
+        notes: Sentences below it.
+        legend: What a reader needs without the page around it; LaTeX sets it in the caption.
     """
 
     name: str
@@ -76,14 +77,16 @@ class Table:
     legend: str = ""
 
     @property
+    def headings(self) -> list[str]:
+        """Headings of all columns on one line, their groups in front of them."""
+        grouped = (f"{c.group}: {c.title}" if c.group else c.title for c in self.columns)
+        return [self.corner, *grouped]
+
+    @property
     def groups(self) -> list[tuple[str, int]]:
         """Headings over the headings, with the number of columns of each; none if all are empty."""
-        found: list[tuple[str, int]] = []
-        for column in self.columns:
-            if found and found[-1][0] == column.group:
-                found[-1] = column.group, found[-1][1] + 1
-            else:
-                found.append((column.group, 1))
+        runs = groupby(column.group for column in self.columns)
+        found = [(name, len(list(columns))) for name, columns in runs]
         return found if any(name for name, _ in found) else []
 
 

@@ -1,18 +1,22 @@
-"""From a grid to the files of its report."""
+"""From a grid, or the grids of a study, to the files of a report."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import astuple
 from pathlib import Path
 
 from mmalign.errors import MMAlignError
 from mmalign.experiments.grid import Grid
-from mmalign.experiments.report.chapters import write_document
 from mmalign.experiments.report.document import Document
-from mmalign.experiments.report.page import page_html
-from mmalign.experiments.report.rendering.comma import rows_csv, table_csv
-from mmalign.experiments.report.rendering.latex import table_latex
+from mmalign.experiments.report.overview import study_document, write_document
+from mmalign.experiments.report.rendering import (
+    page_html,
+    page_markdown,
+    rows_csv,
+    table_csv,
+    table_latex,
+)
 from mmalign.experiments.report.runs import Runs, read_runs
-from mmalign.experiments.report.text import page_markdown
+from mmalign.experiments.report.study_tables import Rates, study_markdown
 from mmalign.files import write_atomically
 
 PAGE = "report.html"
@@ -35,45 +39,71 @@ def write_report(grid: Grid, out: Path) -> Path:
     Raises:
         MMAlignError: If no run is finished, a result is damaged, or `out` holds something else.
     """
+    _refuse_foreign(out)
+    runs = read_runs(grid)
+    scores = rows_csv(HEADINGS, _score_rows(runs))
+    return _write(out, {"tables/scores.csv": scores}, write_document(runs))
+
+
+def write_study(results: Mapping[str, Runs], out: Path, *, rates: Rates | None = None) -> Path:
+    """Write the report of several datasets, and their main tables as `results.md`.
+
+    Args:
+        results: Runs by the title of their dataset.
+        out: Where to write.
+        rates: What the learning rates were chosen by.
+
+    Returns:
+        The page.
+
+    Raises:
+        MMAlignError: If there is no dataset, or `out` holds something else.
+    """
+    _refuse_foreign(out)
+    if not results:
+        raise MMAlignError("no dataset of the study has a finished run. Go on with mmalign bench.")
+    rows = [(title, *row) for title, runs in results.items() for row in _score_rows(runs)]
+    files = {
+        "tables/scores.csv": rows_csv(("dataset", *HEADINGS), rows),
+        "results.md": study_markdown(results, rates).encode(),
+    }
+    return _write(out, files, study_document(results))
+
+
+def _refuse_foreign(out: Path) -> None:
     if out.exists() and not (out.is_dir() and (not any(out.iterdir()) or (out / PAGE).exists())):
         raise MMAlignError(f"{out}: exists and is no report. Give another --out.")
-    runs = read_runs(grid)
-    files = list(_files(runs, write_document(runs)))
-    for name, content in files:
+
+
+def _write(out: Path, files: Mapping[str, bytes], document: Document) -> Path:
+    everything = {**files, **dict(_files(document))}
+    for name, content in everything.items():
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         write_atomically(out / name, content)
-    kept = {out / name for name, _ in files}
     for pattern in OWN:
-        for file in set(out.glob(pattern)) - kept:
+        for file in set(out.glob(pattern)) - {out / name for name in everything}:
             file.unlink()
     return out / PAGE
 
 
-def _files(runs: Runs, document: Document) -> Iterator[tuple[str, bytes]]:
+def _files(document: Document) -> Iterator[tuple[str, bytes]]:
     for table in document.tables():
         yield f"tables/{table.name}.tex", table_latex(table).encode()
-        yield f"tables/{table.name}.csv", table_csv(table).encode()
-    yield "tables/scores.csv", score_csv(runs).encode()
+        yield f"tables/{table.name}.csv", table_csv(table)
     for picture in document.pictures():
         yield f"figures/{picture.name}.svg", picture.light
     yield "report.md", page_markdown(document).encode()
     yield PAGE, page_html(document).encode()
 
 
-def score_csv(runs: Runs) -> str:
-    """Every metric of every finished training run, one a line, with every digit.
+def _score_rows(runs: Runs) -> Iterator[tuple[object, ...]]:
+    """Every metric of every finished training run, with every digit.
 
     Scores with another plan put in are those of setting A, with the name of the plan.
     """
-    rows = []
     for run in runs.finished:
         if run.entry.shows == "scores":
-            place = (run.entry.suite, *astuple(run.condition), run.entry.system, run.seed)
-            scored = [(s, "own", scores) for s, scores in sorted(run.result["scores"].items())]
-            scored += [("A", plan, scores) for plan, scores in run.result["swaps"].items()]
-            rows += [
-                (*place, setting, plan, metric, "" if value is None else value)
-                for setting, plan, scores in scored
-                for metric, value in scores.items()
-            ]
-    return rows_csv(HEADINGS, rows)
+            place = run.entry.suite, *astuple(run.condition), run.entry.system, run.seed
+            for how, scores in run.scores.items():
+                for metric, value in scores.items():
+                    yield *place, *how, metric, "" if value is None else value

@@ -4,7 +4,7 @@ import io
 import re
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import matplotlib as mpl
@@ -41,28 +41,20 @@ class Theme:
     uniform: str
 
 
-LIGHT = Theme(
-    ink="#1c2430",
-    muted="#566173",
-    line="#e3e7ee",
-    surface="#ffffff",
-    void="#eef1f5",
-    method="#0b63b0",
-    lower="#6b7280",
-    floor="#c2500a",
-    uniform="#0f7f60",
-)
-DARK = Theme(
-    ink="#e6eaf0",
-    muted="#a3adbd",
-    line="#2b3442",
-    surface="#171c24",
-    void="#202834",
-    method="#62b0f5",
-    lower="#a7b0be",
-    floor="#f0a35e",
-    uniform="#57cba6",
-)
+COLOURS = {
+    "ink": ("#1c2430", "#e6eaf0"),
+    "muted": ("#566173", "#a3adbd"),
+    "line": ("#e3e7ee", "#2b3442"),
+    "surface": ("#ffffff", "#171c24"),
+    "void": ("#eef1f5", "#202834"),
+    "method": ("#0b63b0", "#62b0f5"),
+    "lower": ("#6b7280", "#a7b0be"),
+    "floor": ("#c2500a", "#f0a35e"),
+    "uniform": ("#0f7f60", "#57cba6"),
+}
+"""Each colour on a light and on a dark page."""
+
+LIGHT, DARK = (Theme(*colours) for colours in zip(*COLOURS.values(), strict=True))
 
 LONGEST_LABEL = 24
 Draw = Callable[[Figure, Theme], None]
@@ -118,10 +110,7 @@ def _svg(draw: Draw, theme: Theme, inches: tuple[float, float]) -> bytes:
 
 def _darkened(svg: bytes) -> bytes:
     """The same picture in the colours of a dark page; drawing it again would take twice as long."""
-    colours = {
-        getattr(LIGHT, field.name).encode(): getattr(DARK, field.name).encode()
-        for field in fields(Theme)
-    }
+    colours = {light.encode(): dark.encode() for light, dark in COLOURS.values()}
     return re.sub(b"|".join(colours), lambda found: colours[found[0]], svg)
 
 

@@ -1,4 +1,4 @@
-"""One clip: words or steps above, the victim's steps below, a line for each bit of mass."""
+"""One clip: the visible steps above, the victim's below, joined by lines where there is mass."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -35,21 +35,21 @@ def case_picture(run: Run, name: str) -> Picture:
     # Words of one length with both belong to the text, where a modality is called so.
     below = fits[1] and (not fits[0] or modality_of(job.victim) == "text")
     labels = [None, words] if below else [words if fits[0] else None, None]
-    most = max((mass for who in ("solver", "fitter") for *_, mass in result[who]), default=1.0)
+    most = max((mass for maker in ("solver", "fitter") for *_, mass in result[maker]), default=1.0)
 
     def draw(figure: Figure, theme: Theme) -> None:
         panels = figure.subplots(2, 1, sharex=True)
-        for axes, who in zip(panels, ("solver", "fitter"), strict=True):
-            _draw_lines(axes, result[who], (top, bottom), most, theme)
+        for axes, maker in zip(panels, ("solver", "fitter"), strict=True):
+            _draw_lines(axes, result[maker], (top, bottom), most, theme)
             _draw_steps(axes, top, 1.0, labels[0], width, theme)
             _draw_steps(axes, bottom, 0.0, labels[1], width, theme)
             axes.set_ylim(-0.75 if labels[1] else -0.12, 1.75 if labels[0] else 1.12)
             axes.set_yticks([0, 1], [short(job.victim), short(job.visible)])
-            axes.set_title(who)
+            axes.set_title(maker)
             axes.spines[["left", "bottom"]].set_visible(False)
             axes.tick_params(axis="y", length=0)
-            axes.tick_params(axis="x", bottom=who == "fitter", labelbottom=who == "fitter")
-        panels[-1].set_xlabel(_axis(result))
+            axes.tick_params(axis="x", bottom=maker == "fitter", labelbottom=maker == "fitter")
+        panels[-1].set_xlabel("seconds" if result["times"] else "step")
 
     title = f"{run.condition.pair}, {run.entry.system}: clip {result['clip']}"
     lines = max(len(result["solver"]), len(result["fitter"]))
@@ -91,10 +91,6 @@ def spaced(wanted: Positions, gap: float) -> Positions:
     for place in wanted.tolist():
         places.append(max(place, places[-1] + gap) if places else place)
     return np.array(places)
-
-
-def _axis(result: Mapping[str, Any]) -> str:
-    return "seconds" if result["times"] else "step"
 
 
 def _draw_lines(

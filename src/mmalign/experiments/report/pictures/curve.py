@@ -1,8 +1,8 @@
 """A metric over the window or over epsilon, with bands."""
 
 import math
-from collections.abc import Mapping
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
@@ -12,8 +12,9 @@ from mmalign.experiments.report.measures import Measure, percent
 from mmalign.experiments.report.pictures.canvas import Picture, Theme, make_picture, short
 from mmalign.experiments.suites import FLOOR, LOWER
 
-AXES: Mapping[str, tuple[str, int]] = {"window": ("window (radius, steps)", 2)} | {
-    "epsilon": ("epsilon (entropic regularisation)", 10)
+AXES = {
+    "window": ("window (radius, steps)", 2),
+    "epsilon": ("epsilon (entropic regularisation)", 10),
 }
 """Label and base of the axis of each suite."""
 
@@ -56,7 +57,7 @@ def _draw_levels(axes: Axes, curve: Curve, theme: Theme) -> None:
     }
     for name, (colour, dashes) in styles.items():
         if name in curve.references:
-            mean, low, high = _scaled(curve.references[name], curve.measure)
+            mean, low, high = (curve.measure.scale * v for v in curve.references[name])
             label = "uniform limit" if name == UNIFORM else name
             axes.axhline(mean, color=colour, linestyle=dashes, linewidth=1.4, label=label)
             if not math.isnan(low):
@@ -65,19 +66,11 @@ def _draw_levels(axes: Axes, curve: Curve, theme: Theme) -> None:
 
 def _draw_line(axes: Axes, points: dict[float, Level], measure: Measure, theme: Theme) -> None:
     values = list(points)
-    levels = [_scaled(level, measure) for level in points.values()]
-    means, lows, highs = zip(*levels, strict=True) if levels else ((), (), ())
+    levels = measure.scale * np.array([*points.values()]).reshape(-1, 3)
+    means, lows, highs = levels.T
     axes.fill_between(values, lows, highs, color=theme.method, alpha=0.18, linewidth=0)
     axes.plot(
         values, means, color=theme.method, marker="o", markersize=4, linewidth=1.8, label="MM-Align"
-    )
-
-
-def _scaled(level: Level, measure: Measure) -> tuple[float, float, float]:
-    return (
-        measure.scale * level.mean,
-        measure.scale * level.low,
-        measure.scale * level.high,
     )
 
 

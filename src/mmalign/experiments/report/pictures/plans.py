@@ -20,20 +20,20 @@ Plan = Float[np.ndarray, "steps columns"]
 def plans_picture(run: Run, name: str) -> Picture:
     """Where the mass is on average; steps that the window does not reach stay empty."""
     result, job = run.result, run.entry.job
-    plans = {who: _plan(result, who) for who in ("solver", "fitter")}
+    plans = {maker: _plan(result, maker) for maker in ("solver", "fitter")}
     title = f"{run.condition.pair}, {run.entry.system}"
 
     def draw(figure: Figure, theme: Theme) -> None:
         panels = figure.subplots(1, 2, sharey=True)
         brightest = max(float(plan.max(initial=0)) for plan in plans.values()) or 1.0
         colours = mpl.colormaps["viridis"].with_extremes(bad=(0, 0, 0, 0))
-        for axes, (who, plan) in zip(panels, plans.items(), strict=True):
+        for axes, (maker, plan) in zip(panels, plans.items(), strict=True):
             image = axes.imshow(
                 np.ma.masked_equal(plan, 0.0), cmap=colours, vmin=0, vmax=brightest, aspect="equal"
             )
             _draw_edge(axes, plan, theme)
             axes.set_facecolor(theme.void)
-            axes.set_title(who)
+            axes.set_title(maker)
             axes.set_xlabel(f"{short(job.victim)} step")
             axes.tick_params(length=2)
             axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
@@ -50,11 +50,11 @@ def plans_picture(run: Run, name: str) -> Picture:
     return make_picture(name, draw, inches=(4.9, 2.7), caption=caption, alt=alt)
 
 
-def _plan(result: Mapping[str, Any], who: str) -> Plan:
+def _plan(result: Mapping[str, Any], maker: str) -> Plan:
     """The plan without the columns on its right that are empty for solver and fitter alike."""
     both = np.maximum(np.array(result["solver"]), np.array(result["fitter"]))
     used = np.flatnonzero(both.any(axis=0))
-    return np.array(result[who], dtype=np.float64)[:, : int(used.max(initial=0)) + 1]
+    return np.array(result[maker], dtype=np.float64)[:, : int(used.max(initial=0)) + 1]
 
 
 def _draw_edge(axes: Axes, plan: Plan, theme: Theme) -> None:

@@ -44,8 +44,8 @@ def speed_picture(run: Run, name: str) -> Picture:
         figure.legend(loc="outside lower center", ncols=3, handlelength=1.4, columnspacing=1.2)
 
     told = ", ".join(
-        f"{who} {parts.get('fit', 0):.1f} and {parts.get('impute', 0):.1f}"
-        for who, parts in times.items()
+        f"{imputer} {parts.get('fit', 0):.1f} and {parts.get('impute', 0):.1f}"
+        for imputer, parts in times.items()
     )
     return make_picture(
         name,
@@ -60,8 +60,8 @@ def speed_table(run: Run, name: str) -> Table:
     """The same as numbers."""
     times = run.result["milliseconds"]
     rows = [
-        Row(who, [Cell(f"{parts[p]:.2f}") if p in parts else ABSENT for p in PARTS])
-        for who, parts in times.items()
+        Row(imputer, [Cell(f"{parts[p]:.2f}") if p in parts else ABSENT for p in PARTS])
+        for imputer, parts in times.items()
     ]
     columns = [Column("Fit"), Column("Impute"), Column("Solver, within fit")]
     title = f"{run.condition.pair}: milliseconds a batch of {run.result['batch_size']} clips"

@@ -13,10 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from mmalign.experiments.report.rendering.comma import table_csv
-from mmalign.experiments.report.rendering.html import table_html
-from mmalign.experiments.report.rendering.latex import CHARACTERS, SHRINK, escape, table_latex
-from mmalign.experiments.report.rendering.markdown import table_markdown
+from mmalign.experiments.report.rendering import (
+    CHARACTERS,
+    SHRINK,
+    escape_latex,
+    table_csv,
+    table_html,
+    table_latex,
+    table_markdown,
+)
 from mmalign.experiments.report.table import Cell, Column, Row, Table, on_one_line, slug
 
 HOSTILE = (
@@ -137,7 +142,7 @@ def test_latex_can_be_undone_and_has_no_command_but_ours(first, second, third):
 
 @given(texts)
 def test_an_escaped_text_says_the_same(text):
-    back = escape(text)
+    back = escape_latex(text)
     for character, command in sorted(CHARACTERS.items(), key=lambda item: -len(item[1])):
         back = back.replace(command, f"\x01{ord(character)}\x02")
     back = re.sub("\x01(\\d+)\x02", lambda found: chr(int(found[1])), back)
@@ -188,7 +193,7 @@ def test_no_table_is_wider_than_its_line(tmp_path):
 @given(texts, texts, texts)
 def test_csv_holds_every_text(first, second, third):
     table = made_table(first, second, third)
-    rows = list(csv.reader(io.StringIO(table_csv(table))))
+    rows = list(csv.reader(io.StringIO(table_csv(table).decode())))
     assert rows[0] == ["System", on_one_line(f"Group: {second}"), "plain"]
     assert squeezed("".join(rows[1])) == squeezed("".join(body(table)[:3]))
     assert {len(row) for row in rows} == {3}
