@@ -94,7 +94,7 @@ def located(**place: str | Path | int | None) -> _Located:
 
 
 def damaged(problem: str, **place: Any) -> DataError:
-    """Say that a file is not what it was when it was written."""
+    """Make the error for a file that is not as it was written."""
     return DataError(problem, fix="The file may be truncated or damaged; copy it again.", **place)
 
 

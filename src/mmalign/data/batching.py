@@ -78,7 +78,7 @@ def _with_gaps_filled(
 
 
 def _pad_rows(column: StepsColumn, rows: Int64[np.ndarray, " batch"], dim: int) -> Padded:
-    """What `pad` makes of the sequences at these rows."""
+    """The sequences at these rows, padded as `pad` does it."""
     if isinstance(column, StoredColumn):
         padded = _pad_stored(column, rows)
         if padded is not None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     StepsColumn = Sequence[Steps | None]
 else:
     # A column may be read from a file element by element; a type checker at run time must not
-    # look into it, lest checking a type reads, or trips over, a damaged clip.
+    # look into it: it would read every clip, and fail at a damaged one.
     StepsColumn = Sequence
 """One modality of many clips, in order."""
 

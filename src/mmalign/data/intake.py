@@ -82,7 +82,7 @@ def gathered(clips: Clips) -> Split | list[Clip]:
 
 
 def task_of(clips: Split | list[Clip]) -> Task:
-    """What the clips are labelled for: the task they know of, or the one their labels suggest.
+    """The task of labelled clips: the one they know of, or the one their labels suggest.
 
     Raises:
         DataError: If there are no labels, or they suggest nothing.

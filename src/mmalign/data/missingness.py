@@ -19,7 +19,7 @@ SETTINGS = ("A", "B")
 
 @dataclass(frozen=True, kw_only=True)
 class Protocol:
-    """Who loses what (paper, section "Problem Definition").
+    """Which clips lose which modality (paper, section "Problem Definition").
 
     Attributes:
         visible: The modality that is always there.
@@ -126,7 +126,7 @@ class Masks:
         return replace(pair, splits=splits)
 
     def save(self, file: Path) -> None:
-        """Write the protocol and every missing id, so that anyone can reload the same masks."""
+        """Write the protocol and every missing id, so that the same masks can be loaded again."""
         content = {"protocol": asdict(self.protocol), "missing": dict(self.missing)}
         write_atomically(file, (json.dumps(content, indent=1, default=list) + "\n").encode())
 

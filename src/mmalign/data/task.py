@@ -1,4 +1,4 @@
-"""What is predicted: a number or a class."""
+"""Tasks: predict a number or a class."""
 
 import math
 from dataclasses import dataclass

@@ -5,7 +5,7 @@ shows the visible symbols turned around by some steps. How far a symbol moves (i
 in the visible step itself, so a learner that sees the visible side can know the lag, and one that
 ignores it must guess. The label needs both sides: it joins the kind of the *victim's* first symbol
 with a flag that only the visible side carries. When the victim is missing, its first
-symbol can still be found on the visible side, by whoever has learned the lag.
+symbol can still be found on the visible side, by a learner that knows the lag.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What every dataset must satisfy, whatever file it came from."""
+"""Conditions that every dataset must meet, whatever file it came from."""
 
 from collections.abc import Mapping
 

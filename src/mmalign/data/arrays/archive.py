@@ -14,7 +14,7 @@ UNREADABLE = (
     *(zipfile.BadZipFile, OSError, ValueError, LookupError, struct.error),
     *(NotImplementedError, RuntimeError, OverflowError),
 )
-"""What the standard library makes of a damaged directory."""
+"""Errors that the standard library raises on a damaged directory."""
 
 SPARE_BYTES = 1 << 26
 EXPANSION = 200

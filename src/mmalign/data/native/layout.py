@@ -1,4 +1,4 @@
-"""What writer and reader of the native format agree on."""
+"""The layout that writer and reader of the native format share."""
 
 import base64
 import hashlib

@@ -14,7 +14,7 @@ UNREADABLE = (
     *(LookupError, ValueError, TypeError, AttributeError, ArithmeticError),
     *(struct.error, MemoryError, RecursionError),
 )
-"""What opcodes that do not fit the bytes run into."""
+"""Errors that opcodes raise on bytes that do not fit them."""
 
 
 class PickleMachine:

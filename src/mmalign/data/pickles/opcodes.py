@@ -1,4 +1,4 @@
-"""What each opcode of a pickle does to the machine's state."""
+"""Opcodes of a pickle, and what each does to the machine's state."""
 
 import codecs
 import struct
@@ -41,7 +41,7 @@ def _text(state: MachineState, size: int) -> None:
 
 
 def _python2_string(state: MachineState, size: int) -> None:
-    # Text or the bytes of an array: nobody can tell yet. Latin-1 keeps both; long ones are bytes.
+    # Text or the bytes of an array: too early to tell. Latin-1 keeps both; long ones are bytes.
     content = state.take(size)
     if size < PYTHON2_VIEW_BYTES:
         state.push(Python2Text(content, "latin-1"))

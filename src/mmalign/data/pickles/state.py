@@ -1,4 +1,4 @@
-"""What a pickle machine works on: a buffer, a stack, a memo, and a table of allowed names."""
+"""State of a pickle machine: a buffer, a stack, a memo, and a table of allowed names."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -116,7 +116,7 @@ class MachineState:
     # --- names ----------------------------------------------------------------------------
 
     def call(self, function: Any, arguments: Any) -> Any:
-        """What the table says about this name; names that are not in it are refused."""
+        """Apply the table's entry for a name; names that are not in it are refused."""
         if not isinstance(function, Global):
             raise UnsafeError(f"a call of {type(function).__name__}")
         rebuild = self.rebuilders.get((function.module, function.name))

@@ -1,4 +1,4 @@
-"""What a folder holds, told by the files in it."""
+"""Folders: the files in one tell what it holds."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

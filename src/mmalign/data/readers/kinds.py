@@ -1,4 +1,4 @@
-"""What kind of file it is, told by its content; and what it is when it is not data at all."""
+"""Kinds of files, told apart by content; and files that are not data at all."""
 
 import re
 from enum import Enum, auto

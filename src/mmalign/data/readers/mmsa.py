@@ -21,11 +21,12 @@ from mmalign.data.readers.padded import (
     MODALITIES,
     Padded,
     assemble_padded,
+    axes_of,
     clip_ids,
     clips_in,
     feature_arrays,
 )
-from mmalign.data.readers.padding import Bounds, bounds_from_lengths, used_steps
+from mmalign.data.readers.padding import Bounds, bounds_from_lengths, bounds_of, used_steps
 from mmalign.data.readers.values import to_array, to_numbers, to_text, to_texts
 from mmalign.data.task import Classification, Task
 from mmalign.errors import DataError, located
@@ -36,16 +37,13 @@ LABELS = ("regression_labels", "classification_labels", "annotations")
 
 def recognises(content: Any) -> bool:
     """Whether the value is one split of this layout."""
-    if not isinstance(content, dict) or not any(sign in content for sign in SIGNS):
-        return False
-    arrays = [content[name] for name in MODALITIES if name in content]
-    return any(isinstance(array, np.ndarray) and array.ndim == 3 for array in arrays)
+    is_split = isinstance(content, dict) and any(sign in content for sign in SIGNS)
+    return is_split and 3 in axes_of(content)
 
 
 def recognises_clip(content: dict[Any, Any]) -> bool:
     """Whether the value is a single clip: arrays `[time, dim]` without a split level."""
-    arrays = [content[name] for name in MODALITIES if name in content]
-    return bool(arrays) and all(isinstance(a, np.ndarray) and a.ndim == 2 for a in arrays)
+    return axes_of(content) == {2}
 
 
 def clip_to_dataset(content: Mapping[Any, Any], name: str) -> Dataset:
@@ -108,13 +106,8 @@ def _bounds(
         return stripped
     # Aligned modalities have a step per token, but never cut what is not padding.
     lengths = (tokens[:, 1] != 0).sum(axis=1)
-    ends = stripped[:, 1] if modality == "text" else _ends(arrays[modality])
-    return bounds_from_lengths(np.maximum(lengths, ends).astype(np.int64), time)
-
-
-def _ends(array: Array) -> Any:
-    used = used_steps(array)
-    return np.where(used.any(axis=1), used.shape[1] - used[:, ::-1].argmax(axis=1), 0)
+    ends = stripped if modality == "text" else bounds_of(used_steps(arrays[modality]), "end")
+    return bounds_from_lengths(np.maximum(lengths, ends[:, 1]).astype(np.int64), time)
 
 
 def _label_key(splits: Mapping[str, Mapping[Any, Any]], wanted: str | None) -> str | None:

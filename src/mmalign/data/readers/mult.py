@@ -14,9 +14,9 @@ from mmalign.data.dataset import Dataset
 from mmalign.data.readers.labels import Chosen, choose_labels, choose_name
 from mmalign.data.readers.options import ReadOptions
 from mmalign.data.readers.padded import (
-    MODALITIES,
     Padded,
     assemble_padded,
+    axes_of,
     clip_ids,
     clips_in,
     feature_arrays,
@@ -37,10 +37,7 @@ IEMOCAP_EMOTIONS = ("neutral", "happy", "sad", "angry")
 
 def recognises(content: Any) -> bool:
     """Whether the value is one split of this layout."""
-    if not isinstance(content, dict) or "labels" not in content:
-        return False
-    arrays = [content[name] for name in MODALITIES if name in content]
-    return any(isinstance(array, np.ndarray) and array.ndim == 3 for array in arrays)
+    return isinstance(content, dict) and "labels" in content and 3 in axes_of(content)
 
 
 def to_dataset(splits: Mapping[str, Mapping[Any, Any]], options: ReadOptions) -> Dataset:

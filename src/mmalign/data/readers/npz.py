@@ -30,7 +30,7 @@ FACTS = (
     *("trial", "session", "recording", "repetition", "video", "dialogue"),
     *("fold", "group", "index"),
 )
-"""Names of arrays that tell clips apart and are nobody's label, in the singular."""
+"""Names of arrays that tell clips apart and are no labels, in the singular."""
 
 
 def read_files(files: Mapping[str, Path] | Path, options: ReadOptions) -> Dataset:

@@ -1,4 +1,4 @@
-"""What a file leaves open and its user may decide."""
+"""Choices that a file leaves to its user."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
-    """What a file leaves open and its user may decide.
+    """Choices that a file leaves to its user.
 
     Attributes:
         label: Which label to take where a file has several, e.g. `happy` in MOSEI.

@@ -47,7 +47,7 @@ class Padded:
         )
 
     def notes(self, split: str) -> list[str]:
-        """What a user should know: clips left out, sequences that are all zeros."""
+        """Notes for the user: clips left out, sequences that are all zeros."""
         notes = []
         gone = len(self.ids) - len(self.kept)
         if gone:
@@ -106,6 +106,12 @@ def feature_arrays(content: Mapping[Any, Any]) -> dict[str, Array]:
             fix="Store every modality of every clip; zeros stand for a missing one.",
         )
     return arrays
+
+
+def axes_of(content: Mapping[Any, Any]) -> set[int]:
+    """Numbers of axes of the modalities that are there; -1 for one that is no array."""
+    values = [content[name] for name in MODALITIES if name in content]
+    return {value.ndim if isinstance(value, np.ndarray) else -1 for value in values}
 
 
 def clips_in(arrays: Mapping[str, Array]) -> int:

@@ -17,7 +17,7 @@ NUMBERS = "fiub"
 
 
 def describe(value: Any) -> str:
-    """What kind of value it is, in a few words."""
+    """Describe a value in a few words."""
     if isinstance(value, np.ndarray):
         return f"an array of shape {list(value.shape)} and type {value.dtype}"
     if isinstance(value, dict):
@@ -34,7 +34,7 @@ def describe(value: Any) -> str:
 
 
 def unexpected(expected: str, value: Any, **place: Any) -> DataError:
-    """Say what belongs in a place, and what is there instead."""
+    """Make the error for a value that does not belong where it is."""
     return DataError(
         f"expected {expected}, got {describe(value)}",
         fix="docs/formats.md shows the layout; write the file anew.",

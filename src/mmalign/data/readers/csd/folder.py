@@ -31,7 +31,7 @@ class Folder:
 
     @property
     def pivot(self) -> ComputationalSequence | None:
-        """What the other modalities are aligned to: the words, or vectors of words."""
+        """The sequence that others are aligned to: the words, or vectors of words."""
         return self.words or self.modalities.get("text")
 
 

@@ -41,7 +41,7 @@ class ComputationalSequence:
 
     @property
     def name(self) -> str:
-        """What root and file are called, to tell its role by."""
+        """Names of root and file, which tell its role."""
         return f"{self.root} {self.file.stem}"
 
 
@@ -111,7 +111,7 @@ def run_worker(files: Sequence[Path], out: Path, *, total_bytes: int) -> None:
 
 
 def refusal(code: int, told: bytes, files: Sequence[Path]) -> DataError:
-    """What a worker that did not end well has to say."""
+    """Make the error for a worker that failed, from its answer or its exit status."""
     try:
         answer = json.loads(told)
         problem, file = str(answer["problem"]), files[int(answer["number"])]
