@@ -17,6 +17,7 @@ from mmalign.data import Classification, Clip, Protocol, Regression
 from mmalign.errors import ConfigError, DataError, MMAlignError
 from mmalign.estimator import _set_aside
 from mmalign.predictor import predictor as prediction
+from mmalign.predictor.plans import one_by_one
 from mmalign.training.loop import Training
 from mmalign.training.losses import TrainingError
 from tests.training.small import poisoned, small_dataset
@@ -112,7 +113,7 @@ def test_a_loaded_model_is_where_it_was_asked_to_be(model, tmp_path):
 def test_what_is_imputed_and_aligned_goes_where_the_model_is(model, data, tmp_path):
     model.save(tmp_path / "saved")
     back = mmalign.load(tmp_path / "saved", device="meta")
-    (pair,) = back._pairs(data["test"].select([0]))
+    (pair,) = one_by_one(back.fitted, back.prepared(data["test"].select([0])))
     assert {pair.visible.device.type, pair.victim_lengths.device.type} == {"meta"}
     assert back.fitted.model.gate.device.type == "meta"
 

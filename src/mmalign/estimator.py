@@ -1,4 +1,4 @@
-"""MM-Align in six lines, with scikit-learn's manners."""
+"""The estimator: MM-Align with scikit-learn's conventions."""
 
 from collections.abc import Mapping
 from os import PathLike
@@ -6,30 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from jaxtyping import Float, Shaped
 
-from mmalign import align
-from mmalign.data.batching import Batches
-from mmalign.data.columns import first_misfit
 from mmalign.data.dataset import Dataset
 from mmalign.data.intake import Clips, gathered, labelled, task_of, with_labels_that_fit
 from mmalign.data.missingness import surviving_ids
-from mmalign.data.non_finite import require_finite
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task
 from mmalign.errors import ConfigError, DataError, MMAlignError, located
-from mmalign.files import replaced_directory, standing_directory
-from mmalign.model.pair import Pair
+from mmalign.files import standing_directory
 from mmalign.predictor.device import choose_device
-from mmalign.predictor.predictor import Predictor, check_finite
-from mmalign.runs.artifact import (
-    SAVED_FILES,
-    Artifact,
-    load_artifact,
-    save_artifact,
-    seal,
-)
+from mmalign.predictor.features import check_features
+from mmalign.predictor.plans import dense_plans, imputed_steps
+from mmalign.predictor.predictor import Predictor
+from mmalign.runs.artifact import Artifact, load_artifact, replace_artifact
 from mmalign.training.config import Config, config_to_json
 from mmalign.training.loop import Training
 from mmalign.training.losses import TrainingError
@@ -131,8 +121,7 @@ class MMAlign:
         return self
 
     def _keep_best(self, training: Training) -> None:
-        self.predictor = training.select("valid")
-        self.history = training.state.history
+        self.predictor, self.history = training.select("valid"), training.state.history
 
     def _keep_what_there_is(self, training: Training) -> str:
         """Keep the best epoch of a training that broke off; tells what was kept."""
@@ -241,13 +230,7 @@ class MMAlign:
         Raises:
             DataError: If features do not fit the model, or its output is not finite.
         """
-        imputed = []
-        for pair in self._pairs(clips):
-            with torch.no_grad():
-                hidden = self.fitted.model.impute(self.fitted.model.encode_visible(pair))
-            check_finite(hidden.steps, pair.ids)
-            imputed.append(hidden.steps[0].cpu().numpy())
-        return imputed
+        return imputed_steps(self.fitted, self.prepared(clips))
 
     def align(self, clips: Clips) -> list[Float[np.ndarray, "_ _"]]:
         """One dense plan `[visible time, victim time]` a clip.
@@ -258,27 +241,9 @@ class MMAlign:
             DataError: If features do not fit the model, or its output is not finite.
             MMAlignError: If the method does not align.
         """
-        return [self._plan(pair) for pair in self._pairs(clips)]
-
-    def _plan(self, pair: Pair) -> Float[np.ndarray, "time victim_time"]:
-        model = self.fitted.model
-        with torch.no_grad():
-            visible = model.encode_visible(pair)
-            check_finite(visible.steps, pair.ids)
-            if bool(pair.is_complete.all()):
-                lengths = pair.victim_lengths
-                victim = model.encode_victim(pair)
-                check_finite(victim.steps, pair.ids)
-                solved = model.imputer.plan(visible, victim)
-                mass = None if solved is None else solved.mass
-            else:
-                lengths = model.victim_lengths(visible.lengths)
-                mass = model.imputer.predicted_plan(visible, lengths)
-        if mass is None:
+        if not find_method(self.config.method).is_aligned:
             raise MMAlignError(f"method {self.config.method!r} does not align modalities")
-        dense = align.to_dense(mass, source_lengths=visible.lengths, target_lengths=lengths)
-        plan: Float[np.ndarray, "time victim_time"] = dense[0].cpu().numpy()
-        return plan
+        return dense_plans(self.fitted, self.prepared(clips))
 
     def prepared(self, clips: Clips) -> Split:
         """The clips as the model sees them: checked, and its two modalities only.
@@ -299,11 +264,6 @@ class MMAlign:
         check_features(seen, self.fitted.features(), visible=self.visible)
         return seen
 
-    def _pairs(self, clips: Clips) -> list[Pair]:
-        self.fitted.model.eval()
-        batches = Batches(self.prepared(clips), self.fitted.features(), batch_size=1)
-        return [self.fitted.pair(batch) for batch in batches.in_order()]
-
     # --- files ----------------------------------------------------------------------------
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -314,12 +274,7 @@ class MMAlign:
         Raises:
             MMAlignError: If the model is not fitted, or there is anything else than a saved model.
         """
-        artifact = Artifact(self.fitted, self.config)
-        folder = Path(path).resolve()
-        _check_replaceable(folder)
-        with replaced_directory(folder) as draft:
-            save_artifact(draft, artifact)
-            seal(draft, {})
+        replace_artifact(Path(path).resolve(), Artifact(self.fitted, self.config))
 
     save_pretrained = save
 
@@ -372,51 +327,6 @@ class MMAlign:
             return cls.load(snapshot_download(str(name)), device=device)
         except (OSError, HfHubHTTPError, HFValidationError) as error:
             raise MMAlignError(f"{name}: neither a directory nor a model on the Hub") from error
-
-
-def check_features(split: Split, features: Mapping[str, int], *, visible: str) -> None:
-    """Check that every clip has the visible modality, of the right width, and finite numbers.
-
-    Raises:
-        DataError: At the first clip for which that is not so.
-    """
-    is_visible = split.is_present(visible)
-    if not is_visible.all():
-        raise DataError(
-            "the visible modality is missing",
-            clip=split.ids[int(is_visible.argmin())],
-            modality=visible,
-            fix="Leave the clip out, or train a model whose visible modality it has.",
-        )
-    for name, dim in features.items():
-        column = split.sequences[name]
-        row = first_misfit(column, dim)
-        steps = None if row is None else column[row]
-        if row is not None and steps is not None:
-            raise DataError(
-                f"expected [time, {dim}], got {list(steps.shape)}",
-                clip=split.ids[row],
-                modality=name,
-                fix="Give the features that the model was trained on, a step or more of them.",
-            )
-    require_finite(split)
-
-
-def _check_replaceable(folder: Path) -> None:
-    """Check that the folder is a saved model, empty, or not there at all.
-
-    Raises:
-        MMAlignError: If not.
-    """
-    problem = ""
-    if folder.is_file():
-        problem = "is a file. Give the path of a directory."
-    elif folder == Path.cwd():
-        problem = "is the working directory, which cannot be replaced. Give a path inside it."
-    elif folder.exists() and {file.name for file in folder.iterdir()} - SAVED_FILES:
-        problem = "holds other files than a saved model. Give another path."
-    if problem:
-        raise MMAlignError(f"{folder}: {problem}")
 
 
 def _dim(split: Split, modality: str) -> int:

@@ -168,4 +168,4 @@ def test_a_clip_that_is_not_there_is_an_error():
         DATA, small_config(epochs=1), visible=PAIR[0], victim=PAIR[1], survival=0.5
     )
     with pytest.raises(DataError, match="no such clip"):
-        take_apart(done.predictor, small_config(epochs=1), DATA, "nobody")
+        take_apart(done.predictor, DATA, "nobody")

@@ -31,7 +31,7 @@ def case(trained: Artifact, dataset: Dataset) -> dict[str, Any]:
     """The plans of one clip of the test split."""
     predictor = trained.predictor
     clip = choose_clip(dataset["test"], predictor.visible, predictor.victim)
-    return take_apart(predictor, trained.config, dataset, clip)
+    return take_apart(predictor, dataset, clip)
 
 
 ANALYSES: Mapping[str, Analysis] = {"swaps": swaps, "alignment": alignment, "case": case}

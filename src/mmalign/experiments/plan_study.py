@@ -3,12 +3,11 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from mmalign.data.dataset import Dataset
 from mmalign.data.split import Split
 from mmalign.errors import DataError
-from mmalign.estimator import MMAlign
+from mmalign.predictor.plans import Plan, dense_plans
 from mmalign.predictor.predictor import Predictor
 from mmalign.training.config import Config
 
@@ -17,8 +16,6 @@ SHORTEST = 20
 
 FAINTEST = 0.005
 """Mass below this is no line in a case study."""
-
-Plan = Float[np.ndarray, "_ _"]
 
 
 def mean_plans(predictor: Predictor, config: Config, clips: Split) -> dict[str, Any]:
@@ -37,7 +34,7 @@ def mean_plans(predictor: Predictor, config: Config, clips: Split) -> dict[str, 
         )
     steps = min(SHORTEST, int(lengths[is_complete].max()))
     chosen = clips.select(np.flatnonzero(is_complete & (lengths >= steps)))
-    solved, guessed = _plans(predictor, config, chosen)
+    solved, guessed = _plans(predictor, chosen)
     return {
         "clips": len(chosen),
         "steps": steps,
@@ -55,9 +52,7 @@ def _mean_corner(plans: list[Plan], steps: int) -> Plan:
     return mean
 
 
-def take_apart(
-    predictor: Predictor, config: Config, dataset: Dataset, clip_id: str
-) -> dict[str, Any]:
+def take_apart(predictor: Predictor, dataset: Dataset, clip_id: str) -> dict[str, Any]:
     """Words, times and plan lines of one clip of the test split.
 
     Raises:
@@ -69,7 +64,7 @@ def take_apart(
     found = test.select([test.ids.index(clip_id)])
     if not found.is_present(predictor.victim)[0]:
         raise DataError("the clip has no victim to line up with", clip=clip_id, fix="Name another.")
-    solved, guessed = _plans(predictor, config, found)
+    solved, guessed = _plans(predictor, found)
     clip = found[0]
     return {
         "clip": clip_id,
@@ -82,10 +77,10 @@ def take_apart(
     }
 
 
-def _plans(predictor: Predictor, config: Config, clips: Split) -> tuple[list[Plan], list[Plan]]:
+def _plans(predictor: Predictor, clips: Split) -> tuple[list[Plan], list[Plan]]:
     """The solver's and the fitter's plan of every clip."""
-    model = MMAlign.of(predictor, config)
-    return model.align(clips), model.align(clips.without(predictor.victim, clips.ids))
+    blind = clips.without(predictor.victim, clips.ids)
+    return dense_plans(predictor, clips), dense_plans(predictor, blind)
 
 
 def _lines(plan: Plan) -> list[list[float]]:

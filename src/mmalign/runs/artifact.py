@@ -19,7 +19,7 @@ from mmalign.data.fingerprint import dataset_hash
 from mmalign.data.missingness import Masks
 from mmalign.data.task import Classification, task_from_json, task_to_json
 from mmalign.errors import CorruptArtifactError, MMAlignError
-from mmalign.files import drafts_of, write_atomically
+from mmalign.files import drafts_of, replaced_directory, write_atomically
 from mmalign.predictor.predictor import Predictor
 from mmalign.runs.records import write_json
 from mmalign.training.config import Config, config_from, config_to_json
@@ -68,6 +68,35 @@ def seal(folder: Path, details: dict[str, Any]) -> None:
         if file.is_file() and file.name != MANIFEST and not file.name.startswith(".")
     }
     write_json(folder / MANIFEST, {"format": FORMAT_VERSION, **details, "files": files})
+
+
+def replace_artifact(folder: Path, artifact: Artifact) -> None:
+    """Save a model in a directory of its own; one that is there is replaced as a whole.
+
+    Raises:
+        MMAlignError: If the directory holds anything else than a saved model.
+    """
+    _check_replaceable(folder)
+    with replaced_directory(folder) as draft:
+        save_artifact(draft, artifact)
+        seal(draft, {})
+
+
+def _check_replaceable(folder: Path) -> None:
+    """Check that the folder is a saved model, empty, or not there at all.
+
+    Raises:
+        MMAlignError: If not.
+    """
+    problem = ""
+    if folder.is_file():
+        problem = "is a file. Give the path of a directory."
+    elif folder == Path.cwd():
+        problem = "is the working directory, which cannot be replaced. Give a path inside it."
+    elif folder.exists() and {file.name for file in folder.iterdir()} - SAVED_FILES:
+        problem = "holds other files than a saved model. Give another path."
+    if problem:
+        raise MMAlignError(f"{folder}: {problem}")
 
 
 def drop_weights(folder: Path) -> None:
