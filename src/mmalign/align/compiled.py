@@ -1,6 +1,7 @@
 """The way from tensors to the compiled kernels, where Numba and the CPU allow it."""
 
 from functools import cache
+from importlib import import_module
 from types import ModuleType
 
 import numpy as np
@@ -16,13 +17,12 @@ DTYPES = (torch.float32, torch.float64)
 
 
 @cache
-def kernels(name: str) -> ModuleType | None:
-    """A module of kernels, or None where Numba cannot be imported."""
+def kernels(module: str) -> ModuleType | None:
+    """A module of kernels by its name in this package, or None where Numba cannot be imported."""
     try:
-        from mmalign.align.kernels import carry, solve
+        return import_module(f"mmalign.{module}")
     except ImportError:
         return None
-    return {"solve": solve, "carry": carry}[name]
 
 
 def can_compile(*tensors: Tensor) -> bool:
