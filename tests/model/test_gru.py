@@ -39,7 +39,12 @@ def test_gradients_are_those_of_finite_differences():
 
     def with_weights(*given: torch.Tensor) -> torch.Tensor:
         return module._CompiledGRU.apply(
-            steps.detach(), given[0], given[2], given[1], given[3], module.gru_kernels()
+            steps.detach(),
+            given[0],
+            given[2],
+            given[1],
+            given[3],
+            module.kernels("model.kernels.gru"),
         )
 
     assert torch.autograd.gradcheck(with_weights, weights)
@@ -72,5 +77,5 @@ def test_an_input_that_is_no_number_stays_one():
 
 def test_without_numba_torch_does_it(monkeypatch):
     gru, steps = made((2, 3, 4, 5), torch.float32)
-    monkeypatch.setattr(module, "gru_kernels", lambda: None)
+    monkeypatch.setattr(module, "kernels", lambda _: None)
     assert torch.equal(gru_states(gru, steps), gru(steps)[0])

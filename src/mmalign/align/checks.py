@@ -30,7 +30,7 @@ def check_epsilon(epsilon: float) -> None:
 
 
 def check_effort(tolerance: float, iterations: int | None) -> None:
-    """Refuse a stopping rule that is none.
+    """Refuse a tolerance or a number of iterations that is not positive.
 
     Raises:
         AlignmentError: tolerance is not positive, or iterations is below 1.

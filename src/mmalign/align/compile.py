@@ -18,7 +18,7 @@ WINDOW = 2
 
 def compile_kernels() -> bool:
     """Use every kernel once in every dtype; tells whether there are any to compile."""
-    if kernels("solve") is None:
+    if kernels("align.kernels.solve") is None:
         return False
     for dtype in DTYPES:
         _use_all(dtype)

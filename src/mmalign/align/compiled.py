@@ -1,6 +1,7 @@
-"""The way from tensors to the compiled kernels, where Numba and the CPU allow it."""
+"""Compiled kernels: where they are found, what they take, and the solver they make."""
 
 from functools import cache
+from importlib import import_module
 from types import ModuleType
 
 import numpy as np
@@ -16,13 +17,12 @@ DTYPES = (torch.float32, torch.float64)
 
 
 @cache
-def kernels(name: str) -> ModuleType | None:
-    """A module of kernels, or None where Numba cannot be imported."""
+def kernels(module: str) -> ModuleType | None:
+    """A module of kernels by its name in this package, or None where Numba cannot be imported."""
     try:
-        from mmalign.align.kernels import carry, solve
+        return import_module(f"mmalign.{module}")
     except ImportError:
         return None
-    return {"solve": solve, "carry": carry}[name]
 
 
 def can_compile(*tensors: Tensor) -> bool:
@@ -45,7 +45,7 @@ def solve_compiled(
     tolerance: float,
     iterations: int | None,
 ) -> BandPlan:
-    """Solves clip by clip inside the cache (:mod:`mmalign.align.kernels`)."""
+    """Solve a batch with the compiled kernels (:mod:`mmalign.align.kernels`)."""
     batch, time, _ = source.shape
     mass = torch.empty(batch, time, 2 * window + 1, dtype=source.dtype)
     counts = torch.empty(batch, dtype=torch.int64)
@@ -77,14 +77,14 @@ def solve_compiled(
 def working_room(
     mass: Float[Tensor, "batch time width"], target_time: int
 ) -> Float[np.ndarray, "clips rows width"]:
-    """Where Newton keeps its factors: the place of the plan, which is written last, if it fits."""
+    """Room for Newton's factors: the plan's own memory, which is written last, if they fit."""
     if mass.dtype == torch.float64 and mass.shape[1] >= target_time:
         return mass.numpy()
     return np.empty((1, target_time, mass.shape[2]))
 
 
 def not_finite(side: str, clip: int) -> str:
-    """What to tell about a number that is none."""
+    """The message for a sequence that holds NaN or infinity."""
     return (
         f"the {side} of clip {clip} holds NaN or infinity; "
         "clean the features, or give the lengths if that is padding"

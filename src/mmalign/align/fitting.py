@@ -37,7 +37,7 @@ def fit_loss(
     rows, columns = check_lengths(
         source_lengths, target_lengths, shape=(batch, time), like=predicted
     )
-    carry = kernels("carry") if can_compile(predicted, plan) else None
+    carry = kernels("align.kernels.carry") if can_compile(predicted, plan) else None
     if carry is not None:
         loss: Tensor = _CompiledFitLoss.apply(  # type: ignore[no-untyped-call]
             predicted, plan, rows, columns, carry

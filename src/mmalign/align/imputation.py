@@ -52,7 +52,7 @@ def impute(
     if target_time is None:
         target_time = time if target_lengths is None else int(columns.max())
     window = window_of(width)
-    carry = kernels("carry") if can_compile(mass, source) else None
+    carry = kernels("align.kernels.carry") if can_compile(mass, source) else None
     if carry is not None:
         imputed: Tensor = _CompiledImpute.apply(  # type: ignore[no-untyped-call]
             mass, source, rows, columns, target_time, carry

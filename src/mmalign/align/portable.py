@@ -27,7 +27,7 @@ def solve_portable(
     tolerance: float,
     iterations: int | None,
 ) -> BandPlan:
-    """Solves a batch in torch operations.
+    """Solve a batch in torch operations.
 
     Raises:
         AlignmentError: a sequence holds NaN or infinity.

@@ -1,4 +1,7 @@
-"""Newton's method on the dual in torch operations; :mod:`mmalign.align.kernels.newton` explains."""
+"""Newton's method on the dual in torch operations.
+
+:mod:`mmalign.align.kernels.newton` explains it; :mod:`mmalign.align.newton_rule` says when it ends.
+"""
 
 from itertools import pairwise
 

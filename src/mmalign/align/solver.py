@@ -91,7 +91,7 @@ def solve(
     )
     check_reach(rows, columns, window)
     tolerance = max(tolerance, smallest_tolerance(first.dtype))
-    solver = kernels("solve") if can_compile(first, second) else None
+    solver = kernels("align.kernels.solve") if can_compile(first, second) else None
     run = solve_portable if solver is None else partial(solve_compiled, solver)
     plan = run(
         first,

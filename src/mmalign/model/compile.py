@@ -7,13 +7,13 @@ import torch
 from torch import nn
 
 from mmalign.align.compile import compile_kernels as compile_alignment
-from mmalign.align.compiled import DTYPES
-from mmalign.model.gru import gru_kernels, gru_states
+from mmalign.align.compiled import DTYPES, kernels
+from mmalign.model.gru import gru_states
 
 
 def compile_kernels() -> bool:
     """Use every kernel once in every dtype; tells whether there are any to compile."""
-    if gru_kernels() is None:
+    if kernels("model.kernels.gru") is None:
         return False
     for dtype in DTYPES:
         gru = nn.GRU(2, 3, batch_first=True).to(dtype)

@@ -1,6 +1,5 @@
 """The states of a GRU, compiled where Numba and the CPU allow it."""
 
-from functools import cache
 from types import ModuleType
 from typing import Any, cast
 
@@ -11,7 +10,7 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from mmalign.align.compiled import can_compile
+from mmalign.align.compiled import can_compile, kernels
 
 ROWS = 8  # of a tile of the kernels
 VECTOR = 64  # bytes
@@ -26,24 +25,14 @@ def gru_states(
     two to four times as fast. Elsewhere torch's own runs; both agree to rounding.
     """
     weight = cast(Tensor, gru.weight_hh_l0)
-    kernels = gru_kernels() if can_compile(steps, weight) else None
-    if kernels is None:
+    recurrence = kernels("model.kernels.gru") if can_compile(steps, weight) else None
+    if recurrence is None:
         states: Tensor = gru(steps)[0]
         return states
     compiled: Tensor = _CompiledGRU.apply(  # type: ignore[no-untyped-call]
-        steps, gru.weight_ih_l0, gru.bias_ih_l0, weight, gru.bias_hh_l0, kernels
+        steps, gru.weight_ih_l0, gru.bias_ih_l0, weight, gru.bias_hh_l0, recurrence
     )
     return compiled
-
-
-@cache
-def gru_kernels() -> ModuleType | None:
-    """The compiled recurrence, or None where Numba cannot be imported."""
-    try:
-        from mmalign.model.kernels import gru
-    except ImportError:
-        return None
-    return gru
 
 
 class _CompiledGRU(Function):
@@ -57,7 +46,7 @@ class _CompiledGRU(Function):
         input_bias: Tensor,
         weight: Tensor,
         bias: Tensor,
-        kernels: ModuleType,
+        recurrence: ModuleType,
     ) -> Tensor:
         batch, time, features = steps.shape
         dim = weight.shape[1]
@@ -72,13 +61,13 @@ class _CompiledGRU(Function):
             torch.addmm(input_biases[gate], given, input_weights[gate].T, out=inputs[gate])
         states = steps.new_empty(time + 1, rows * width)
         gates = steps.new_empty(4, time, rows * width)
-        kernels.gru_forward(
+        recurrence.gru_forward(
             *_arrays(inputs.view(3, time, -1), weights.mT, biases.reshape(3, -1)),
             width,
             *_arrays(states, gates),
         )
         ctx.save_for_backward(given, input_weights, weights, states, gates)
-        ctx.kernels, ctx.shape = kernels, (batch, time, rows, width, dim)
+        ctx.recurrence, ctx.shape = recurrence, (batch, time, rows, width, dim)
         return states[1:].view(time, rows, width)[:, :batch, :dim].transpose(0, 1)
 
     @staticmethod
@@ -88,7 +77,7 @@ class _CompiledGRU(Function):
         batch, time, rows, width, dim = ctx.shape
         to_states = _pad(gradient.transpose(0, 1), width - dim, rows - batch)
         to_inputs, to_sums = (gates.new_empty(3, time * rows, width) for _ in range(2))
-        ctx.kernels.gru_backward(
+        ctx.recurrence.gru_backward(
             *_arrays(to_states.reshape(time, -1), weights, states, gates),
             width,
             *_arrays(to_inputs.view(3, time, -1), to_sums.view(3, time, -1)),

@@ -16,6 +16,14 @@ def line_of(width):
 
 @compiled
 @no_type_check
+def inverse_of(pivot, value, noise):
+    """1 / pivot, or 0 where pivot and value are but noise."""
+    is_alone = (pivot <= noise) & (abs(value) <= noise)
+    return 0.0 if is_alone | (pivot == 0) else 1 / pivot
+
+
+@compiled
+@no_type_check
 def eliminate_lines(weights, start, stop, width, noise, factors, inverse, vector):
     """Eliminates lines of a Laplacian (rows sum to 0, off-diagonals are <= 0) forward.
 
@@ -44,8 +52,7 @@ def eliminate_lines(weights, start, stop, width, noise, factors, inverse, vector
         pivot = 0.0
         for d in range(1, ahead + 1):
             pivot += weights[own, d]
-        is_alone = pivot <= noise and abs(value) <= noise
-        inverse[j] = 0.0 if is_alone or pivot == 0 else 1 / pivot
+        inverse[j] = inverse_of(pivot, value, noise)
         for d in range(1, ahead + 1):
             factors[j, d] = weights[own, d] * inverse[j]
 

@@ -16,10 +16,18 @@ import numpy as np
 
 from mmalign.align.kernels.cost import cosine_scores, line_of
 from mmalign.align.kernels.exponential import exponential
-from mmalign.align.kernels.jit import compiled
-from mmalign.align.kernels.simd import largest_size, scale_vectors, sliding_dot, transpose
+from mmalign.align.kernels.jit import compiled, inlined
+from mmalign.align.kernels.simd import (
+    LANES,
+    everywhere,
+    larger_size,
+    load,
+    sliding_dot,
+    store,
+    times,
+    transpose,
+)
 
-LANES = 8
 ENTRIES = 4096  # of a clip: three bands of a group then take 1 MiB, a common second-level cache
 
 
@@ -191,3 +199,31 @@ def group_store(plan, lengths, members, window, mass):
             for k in range(width):
                 taken[k] = given[k]
         part[n:] = 0
+
+
+@inlined
+@no_type_check
+def scale_by(given, i, factor, j, count, out, o):
+    """out[o + 8 s + lane] = given[i + 8 s + lane] * factor[j + lane] for s < count."""
+    scale = load(factor, j)
+    for s in range(0, count * LANES, LANES):
+        store(times(load(given, i + s), scale), out, o + s)
+
+
+@inlined
+@no_type_check
+def scale_vectors(band, o, columns, j, rows, i, count, out):
+    """out[o + 8 s + lane] = band[o + 8 s + lane] * rows[i + lane] * columns[j + 8 s + lane]."""
+    scale = load(rows, i)
+    for s in range(0, count * LANES, LANES):
+        store(times(load(band, o + s), times(scale, load(columns, j + s))), out, o + s)
+
+
+@inlined
+@no_type_check
+def largest_size(values, i, count, out):
+    """out[lane] = the largest absolute value of values[i + 8 s + lane] for s < count."""
+    top = everywhere(0.0)
+    for s in range(0, count * LANES, LANES):
+        top = larger_size(top, load(values, i + s))
+    store(top, out, 0)

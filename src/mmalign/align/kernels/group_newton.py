@@ -12,9 +12,9 @@ from typing import no_type_check
 
 import numpy as np
 
+from mmalign.align.kernels.banded import inverse_of
 from mmalign.align.kernels.exponential import exponential
 from mmalign.align.kernels.group import (
-    LANES,
     clear_around,
     group_column_sums,
     group_gaps,
@@ -22,21 +22,25 @@ from mmalign.align.kernels.group import (
     group_line,
     group_rescale,
     group_row_sums,
-    vectors,
-)
-from mmalign.align.kernels.jit import compiled
-from mmalign.align.kernels.newton import NOISE, is_lost_in_rounding
-from mmalign.align.kernels.simd import (
-    BLOCK,
-    add_sliding_dot,
-    invert_pivots,
-    laplacian_block,
     largest_size,
     scale_by,
+    vectors,
+)
+from mmalign.align.kernels.jit import compiled, inlined
+from mmalign.align.kernels.newton import NOISE, is_lost_in_rounding
+from mmalign.align.kernels.simd import (
+    LANES,
+    add_sliding_dot,
+    everywhere,
+    load,
+    plus,
+    plus_product,
+    store,
 )
 from mmalign.align.newton_rule import LONGEST, SUFFICIENT
 
 STEPS = 30  # before a clip of a group is tried alone
+BLOCK = 4  # sums of a line that walk together: each factor is read once for all of them
 
 
 @compiled
@@ -136,8 +140,44 @@ def group_eliminate(plan, longest, window, weights, factors, inverse, step):
             factors, own - span * walk - LANES, walk, step, j * LANES, LANES, span,
             step, (j + span) * LANES,
         )  # fmt: skip
-        invert_pivots(pivots, step, (j + span) * LANES, NOISE, inverse, j * LANES)
+        for lane in range(LANES):
+            inverse[j, lane] = inverse_of(pivots[lane], step[j + span, lane], NOISE)
         scale_by(weights, own, inverse, j * LANES, span, factors, own)
+
+
+@inlined
+@no_type_check
+def laplacian_block(
+    plan, i, j, walk, count,
+    factors, f, weights, w, back, lines,
+    o, pivots,
+):  # fmt: skip
+    """A block of a line of a Laplacian: from the plan, less what earlier lines eliminate.
+
+    For b < BLOCK, and a vector of eight clips in every place,
+
+        weights[o + 8 b] = sum over s < count of plan[i + s walk] * plan[j + s walk + 8 b]
+                         + sum over s < lines of factors[f + s back] * weights[w + s back + 8 b]
+
+    and ``pivots`` grows by all of them.
+    """
+    a = b = c = d = everywhere(0.0)
+    for s in range(count):
+        share, at = load(plan, i + s * walk), j + s * walk
+        a = plus_product(a, share, load(plan, at))
+        b = plus_product(b, share, load(plan, at + LANES))
+        c = plus_product(c, share, load(plan, at + 2 * LANES))
+        d = plus_product(d, share, load(plan, at + 3 * LANES))
+    for s in range(lines):
+        factor, at = load(factors, f + s * back), w + s * back
+        a = plus_product(a, factor, load(weights, at))
+        b = plus_product(b, factor, load(weights, at + LANES))
+        c = plus_product(c, factor, load(weights, at + 2 * LANES))
+        d = plus_product(d, factor, load(weights, at + 3 * LANES))
+    for total in (a, b, c, d):
+        store(total, weights, o)
+        o += LANES
+    store(plus(load(pivots, 0), plus(plus(a, b), plus(c, d))), pivots, 0)
 
 
 @compiled

@@ -13,13 +13,19 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     the file of the function that Python calls: after editing what that function uses, delete
     ``__pycache__``.
     """
-    options = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
-    try:
-        return _jit(function, cache=True, **options)
-    except RuntimeError:  # no directory that Numba may write to: compile in every process
-        return _jit(function, **options)
+    return _jit(function)
+
+
+def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compiles to machine code that becomes part of whatever kernel uses it."""
+    return _jit(function, forceinline=True)
 
 
 def _jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    jit: Callable[..., Any] = numba.njit(**options)(function)
+    options |= {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
+    jit: Callable[..., Any]
+    try:
+        jit = numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # no directory that Numba may write to: compile in every process
+        jit = numba.njit(**options)(function)
     return jit

@@ -17,7 +17,6 @@ from mmalign.align.kernels.band import (
 from mmalign.align.kernels.cost import cosine_scores, line_of
 from mmalign.align.kernels.group import (
     ENTRIES,
-    LANES,
     clear_around,
     group_error,
     group_kernel,
@@ -29,7 +28,7 @@ from mmalign.align.kernels.group import (
 from mmalign.align.kernels.group_newton import group_newton
 from mmalign.align.kernels.jit import compiled
 from mmalign.align.kernels.newton import newton
-from mmalign.align.kernels.simd import transpose
+from mmalign.align.kernels.simd import LANES, transpose
 from mmalign.align.kernels.sinkhorn import (
     kernel_of,
     log_plan,
