@@ -1,10 +1,12 @@
 """Files are replaced, never overwritten: a reader sees the old bytes or the new."""
 
+import csv
+import io
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -40,6 +42,19 @@ def write_atomically(path: Path, payload: bytes) -> None:
         Path(name).unlink(missing_ok=True)
         raise
     fsync_directory(path.parent)
+
+
+def csv_bytes(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
+    r"""Rows under column names as CSV; numbers keep every digit, None is an empty field.
+
+    >>> csv_bytes(["a", "b"], [[1, 0.1], [None, "x,y"]])
+    b'a,b\n1,0.1\n,"x,y"\n'
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return text.getvalue().encode()
 
 
 def drafts_of(path: Path) -> list[Path]:

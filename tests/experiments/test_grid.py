@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from mmalign.errors import MMAlignError
 from mmalign.experiments.analyses import ANALYSES
-from mmalign.experiments.grid import Source, extend_grid, open_grid, plan_grid
+from mmalign.experiments.grid import extend_grid, open_grid, plan_grid
 from mmalign.experiments.job import Job
+from mmalign.experiments.site import Source
 from mmalign.experiments.suites import list_entries
 from mmalign.training.config import Config
 from tests.experiments.tiny import SETTINGS, tiny_grid, tiny_scope

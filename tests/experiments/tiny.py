@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mmalign.data import write_native
-from mmalign.experiments.grid import Grid, Source, extend_grid
+from mmalign.experiments.grid import Grid, extend_grid
+from mmalign.experiments.site import Source
 from mmalign.experiments.suites import Scope, list_entries
 from tests.training.small import small_dataset
 

@@ -7,8 +7,23 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from mmalign.cli.options import Data, Label, NonFinite, Vectors, parse_seeds, split_list
-from mmalign.cli.train import parse_settings, read_settings
+from mmalign.cli.options import (
+    Address,
+    ConfigFile,
+    Data,
+    EngineName,
+    Jobs,
+    Label,
+    NonFinite,
+    Seeds,
+    Settings,
+    Vectors,
+    choose_settings,
+    make_engine,
+    make_source,
+    parse_seeds,
+    split_list,
+)
 from mmalign.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -17,11 +32,6 @@ if TYPE_CHECKING:
     from mmalign.experiments.keeping import Keep
 
 ALL = "all"
-FLAGS = (
-    *("suite", "out", "pairs", "methods", "survival", "seeds"),
-    *("engine", "jobs", "address", "keep"),
-)
-"""What `bench` takes on the command line only; the rest of a run is settings."""
 
 
 def bench(
@@ -40,20 +50,12 @@ def bench(
     survival: Annotated[
         str, typer.Option(help="Shares of training clips that keep the victim.")
     ] = "0.1,0.5",
-    seeds: Annotated[str, typer.Option(help="How many, or which: 5, 0-4, 0,3,7.")] = "5",
-    config: Annotated[Path | None, typer.Option(help="TOML file of settings.")] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="A setting of every run, e.g. epochs=10.")
-    ] = None,
-    engine: Annotated[
-        Literal["local", "ray"], typer.Option(help="Processes of this machine, or a Ray cluster.")
-    ] = "local",
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Runs at a time. Default: one a core.")
-    ] = None,
-    address: Annotated[
-        str | None, typer.Option(help="Ray cluster, host:port. Default: one of our own.")
-    ] = None,
+    seeds: Seeds = "5",
+    config: ConfigFile = None,
+    settings: Settings = None,
+    engine: EngineName = "local",
+    jobs: Jobs = None,
+    address: Address = None,
     keep: Annotated[
         Literal["weights", "best", "nothing"],
         typer.Option(help="Which runs keep their weights: all, the best seed of each, none."),
@@ -65,33 +67,28 @@ def bench(
     label: Label = None,
     vectors: Vectors = None,
 ) -> None:
-    """Run suites of experiments; killed, the same command goes on where it stopped.
+    """Run suites of experiments. Start the same command again to continue a grid that was stopped.
 
     Exits with 1 if some runs failed; they are listed, and tried again next time.
     """
     from mmalign.experiments.engines.threads import ONE_THREAD
 
     os.environ.update(ONE_THREAD)  # before numpy and torch are imported
-    from mmalign.data.loading import load_dataset
-    from mmalign.experiments.grid import Source, extend_grid, plan_grid
+    from mmalign.experiments.grid import extend_grid, plan_grid
     from mmalign.experiments.suites import SUITES, SYSTEMS, Scope, all_pairs, list_entries
 
-    chosen: dict[str, Any] = read_settings(config, flags=FLAGS) if config is not None else {}
-    chosen |= parse_settings(settings or [])
     names = list(SUITES) if ALL in suite else list(dict.fromkeys(suite))
     reach: dict[str, Any] = {
         "survivals": parse_rates(survival),
         "seeds": parse_seeds(seeds),
         "methods": tuple(SYSTEMS) if methods is None else split_list(methods),
-        "settings": chosen,
+        "settings": choose_settings(bench, config, settings),
     }
     asked = None if pairs is None else parse_pairs(pairs)
-    source = Source(
-        _absolute(data), non_finite, label, None if vectors is None else _absolute(str(vectors))
-    )
-    runner: Any = nullcontext() if only_list else _make_engine(engine, jobs, address)
+    source = make_source(data, non_finite=non_finite, label=label, vectors=vectors)
+    runner: Any = nullcontext() if only_list else make_engine(engine, jobs, address)
     with runner:
-        dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
+        dataset = source.load()
         scope = Scope(pairs=all_pairs(dataset) if asked is None else asked, **reach)
         entries = list_entries(dataset, scope, names)
         if only_list:
@@ -141,23 +138,6 @@ def _print_list(grid: "Grid") -> None:
         f"{len(grid.placed)} entries, {len(grid.jobs)} runs: {done} done, "
         f"{len(pending) - len(failures)} to do, {len(failures)} failed"
     )
-
-
-def _make_engine(name: str, jobs: int | None, address: str | None) -> "Engine":
-    if name == "ray":
-        from mmalign.experiments.engines.ray import RayEngine
-
-        return RayEngine(jobs, address)
-    if address is not None:
-        raise ConfigError("--address is the address of a Ray cluster: add --engine ray")
-    from mmalign.experiments.engines.local import LocalEngine
-
-    return LocalEngine(jobs)
-
-
-def _absolute(path: str) -> str:
-    """Workers may have another working directory; names of built-in sets stay as they are."""
-    return str(Path(path).absolute()) if Path(path).exists() else path
 
 
 def parse_pairs(text: str) -> list[tuple[str, str]]:

@@ -25,7 +25,7 @@ def demo(
 ) -> None:
     """Train on smartwatch data whose gyroscope dies; show the table, and write a report.
 
-    Killed, the same command goes on where it stopped.
+    Start the same command again to continue a demo that was stopped.
     """
     from mmalign.experiments.engines.threads import ONE_THREAD
 
@@ -68,7 +68,8 @@ def _draw_data(dataset: "Dataset", out: Path) -> None:
 
 
 def _plan(dataset: "Dataset", folder: Path, epochs: int, seeds: int) -> "Grid":
-    from mmalign.experiments.grid import Source, extend_grid
+    from mmalign.experiments.grid import extend_grid
+    from mmalign.experiments.site import Source
     from mmalign.experiments.suites import Scope, list_entries
 
     scope = Scope(

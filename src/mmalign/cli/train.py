@@ -1,42 +1,40 @@
 """`mmalign train`: one run, resumable."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from mmalign.cli.options import Data, Device, Label, NonFinite, Threads, Vectors
-
-FLAGS = (
-    "visible",
-    "victim",
-    "out",
-    "survival",
-    "setting",
-    "non-finite",
-    "label",
-    "vectors",
-    "device",
+from mmalign.cli.options import (
+    ConfigFile,
+    Data,
+    Device,
+    Label,
+    Method,
+    NonFinite,
+    Setting,
+    Settings,
+    Survival,
+    Threads,
+    Vectors,
+    Victim,
+    Visible,
+    choose_settings,
 )
-"""What `train` takes on the command line only; the rest of a run is settings."""
 
 
 def train(
     data: Data,
-    visible: Annotated[str, typer.Option(help="Modality that is always there.")],
-    victim: Annotated[str, typer.Option(help="Modality that may be missing.")],
+    visible: Visible,
+    victim: Victim,
     out: Annotated[Path, typer.Option(help="Run directory to create, or to resume.")],
-    survival: Annotated[float, typer.Option(help="Share of clips that keep the victim.")] = 0.1,
-    setting: Annotated[
-        str, typer.Option(help="A: victim missing in all of valid and test; B: as in train.")
-    ] = "A",
-    method: Annotated[str | None, typer.Option(help="Who imputes. Default: mmalign.")] = None,
+    survival: Survival = 0.1,
+    setting: Setting = "A",
+    method: Method = None,
     seed: Annotated[int | None, typer.Option(help="Weights, order, dropout and masks.")] = None,
-    config: Annotated[Path | None, typer.Option(help="TOML file of settings.")] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="A setting, e.g. --set window=4.")
-    ] = None,
+    config: ConfigFile = None,
+    settings: Settings = None,
     improved: Annotated[
         bool, typer.Option("--improved", help="Both passes and step contrast, on top of the paper.")
     ] = False,
@@ -49,7 +47,7 @@ def train(
         bool, typer.Option("--tensorboard", help="Write events into OUT/tensorboard.")
     ] = False,
 ) -> None:
-    """Train one model; killed, the same command goes on where it stopped."""
+    """Train one model. Start the same command again to continue a run that was stopped."""
     import torch
 
     from mmalign.cli.live import LiveLine
@@ -61,8 +59,7 @@ def train(
     from mmalign.training.methods import configure
 
     chosen: dict[str, Any] = dict(IMPROVED) if improved else {}
-    chosen |= read_settings(config, flags=FLAGS) if config is not None else {}
-    chosen |= parse_settings(settings or [])
+    chosen |= choose_settings(train, config, settings)
     chosen |= {k: v for k, v in (("method", method), ("seed", seed)) if v is not None}
     training_config = configure(chosen)
     protocol = Protocol(
@@ -89,49 +86,6 @@ def train(
         result = run.execute(live.show)
         if world.is_leader:
             _print_result(result, run.seconds(), out)
-
-
-def read_settings(file: Path, *, flags: Sequence[str]) -> dict[str, Any]:
-    """The settings in a TOML file, but for what the command takes as flags only.
-
-    Raises:
-        ConfigError: If the file cannot be read, or holds a flag.
-    """
-    from mmalign.errors import ConfigError
-    from mmalign.training.config import read_config
-
-    content = read_config(file)
-    wrong = [name for name in content if name.replace("_", "-") in flags]
-    if wrong:
-        raise ConfigError(
-            [
-                f"{file}: {name} is a flag, not a setting; give --{name.replace('_', '-')}"
-                for name in wrong
-            ]
-        )
-    return content
-
-
-def parse_settings(pairs: list[str]) -> dict[str, Any]:
-    """Settings from `name=value` texts, values in TOML's spelling (a bare word is text).
-
-    Raises:
-        ConfigError: If a text has no equals sign.
-    """
-    import tomllib
-
-    from mmalign.errors import ConfigError
-
-    parsed = {}
-    for pair in pairs:
-        name, sign, text = pair.partition("=")
-        if not sign:
-            raise ConfigError(f"--set {pair!r} is not of the form name=value")
-        try:
-            parsed[name.strip()] = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
-            parsed[name.strip()] = text
-    return parsed
 
 
 def _check_splits(dataset: Any, data: str) -> None:

@@ -30,7 +30,7 @@ def run_grid(
     jobs = longest_first(grid.pending())
     try:
         if jobs:
-            for event in dispatch(engine.hire(grid, jobs=len(jobs)), grid, jobs):
+            for event in dispatch(engine.hire(grid.site, jobs=len(jobs)), grid.site, jobs.items()):
                 watch(event)
     finally:
         whole = open_grid(grid.folder)  # another command may have added to it meanwhile

@@ -151,10 +151,10 @@ def sharing(place: Path) -> dict:
     diary = place / "diary"
     perform = worker.perform
 
-    def written_down(job, dataset, folder) -> None:
+    def written_down(job, dataset, folder, **options) -> None:
         with diary.open("a") as stream:
             stream.write(f"{os.getppid()} {folder.name}\n")
-        perform(job, dataset, folder)
+        perform(job, dataset, folder, **options)
 
     worker.perform = written_down
     try:

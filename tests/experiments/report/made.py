@@ -12,8 +12,9 @@ import numpy as np
 from mmalign.data import Dataset
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Regression, Task
-from mmalign.experiments.grid import Grid, Source, extend_grid
+from mmalign.experiments.grid import Grid, extend_grid
 from mmalign.experiments.job import Entry, Job
+from mmalign.experiments.site import Source
 from mmalign.experiments.suites import SUITES, Scope, list_entries
 from mmalign.experiments.work import analysis_file
 from mmalign.runs.artifact import MANIFEST

@@ -13,8 +13,8 @@ from mmalign.experiments.engines.contract import Event
 from mmalign.experiments.engines.nursery import Nursery
 from mmalign.experiments.engines.threads import cores
 from mmalign.experiments.engines.worker import Worker
-from mmalign.experiments.grid import Grid, Site
 from mmalign.experiments.job import Job
+from mmalign.experiments.site import Site
 
 LOG = "workers.log"
 
@@ -41,9 +41,9 @@ class LocalEngine:
     ) -> None:
         self._nursery.close()
 
-    def hire(self, grid: Grid, *, jobs: int) -> "LocalCrew":
-        """A crew for so many jobs of this grid."""
-        return LocalCrew(self._nursery, grid.site, min(self.workers, jobs))
+    def hire(self, site: Site, *, jobs: int) -> "LocalCrew":
+        """A crew for so many jobs of this directory."""
+        return LocalCrew(self._nursery, site, min(self.workers, jobs))
 
 
 @dataclass
@@ -56,7 +56,7 @@ class Hand:
 
 
 class LocalCrew:
-    """Worker processes that do jobs of one grid; they are hired when they are needed."""
+    """Worker processes that do the jobs of one directory; they are hired when they are needed."""
 
     def __init__(self, nursery: Nursery, site: Site, size: int) -> None:
         self.size = size

@@ -3,52 +3,44 @@
 import traceback
 from functools import cached_property
 from pathlib import Path
-from typing import cast
-
-import torch
 
 from mmalign.data.dataset import Dataset
 from mmalign.data.fingerprint import dataset_hash
-from mmalign.data.loading import load_dataset
-from mmalign.data.non_finite import Policy
 from mmalign.errors import DataError, MMAlignError
 from mmalign.experiments.engines.contract import Event
-from mmalign.experiments.grid import Site
 from mmalign.experiments.job import Job
+from mmalign.experiments.site import Site
 from mmalign.experiments.work import perform
 from mmalign.runs.claim import BusyFolderError
 from mmalign.runs.records import write_json
+from mmalign.training.losses import TrainingError
 
 
 class Worker:
-    """Does jobs of one grid.
+    """Does the jobs of one directory.
 
     Args:
         site: Where results go, and where the data is.
+        dataset: The data, if it is at hand; else it is loaded for the first job.
     """
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, dataset: Dataset | None = None) -> None:
         self.site = site
-        torch.set_num_threads(1)
+        if dataset is not None:
+            self.dataset = dataset
 
     @cached_property
     def dataset(self) -> Dataset:
-        """The grid's data, as this machine sees it.
+        """The data, as this machine sees it.
 
         Raises:
-            DataError: If it cannot be read, or is not what the grid was made for.
+            DataError: If it cannot be read, or is not what the jobs were planned for.
         """
-        source = self.site.source
-        dataset = load_dataset(
-            source.path,
-            non_finite=cast(Policy, source.non_finite),
-            label=source.label,
-            vectors=source.vectors,
-        )
+        dataset = self.site.source.load(self.site.splits)
         if dataset_hash(dataset) != self.site.data_hash:
             raise DataError(
-                "this worker sees other data than the grid was made for",
-                file=source.path,
+                "this worker sees other data than the jobs were planned for",
+                file=self.site.source.path,
                 fix="Give all machines the same files.",
             )
         return dataset
@@ -57,13 +49,15 @@ class Worker:
         """Do a job, or what is left of it, unless another engine is at it; an error is recorded."""
         file = self.site.error_file(address)
         try:
-            perform(job, self.dataset, self.site.run_folder(address))
+            folder, device = self.site.run_folder(address), self.site.device
+            perform(job, self.dataset, folder, device=device)
         except BusyFolderError:
             return Event(address, "busy")
         except Exception as error:  # whatever it is, the other jobs go on
             text = _told(error)
             record_failure(file, text, trace=traceback.format_exc())
-            return Event(address, "failed", text)
+            is_divergence = isinstance(error, TrainingError)
+            return Event(address, "failed", text, is_divergence=is_divergence)
         file.unlink(missing_ok=True)
         return Event(address, "done")
 
