@@ -7,23 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from mmalign.cli.options import (
-    Address,
-    ConfigFile,
-    Data,
-    EngineName,
-    Jobs,
-    Label,
-    NonFinite,
-    Seeds,
-    Settings,
-    Vectors,
-    choose_settings,
-    make_engine,
-    make_source,
-    parse_seeds,
-    split_list,
-)
+from mmalign.cli import options
 from mmalign.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -35,7 +19,7 @@ ALL = "all"
 
 
 def bench(
-    data: Data,
+    data: options.Data,
     suite: Annotated[
         list[str],
         typer.Option(help="main, ablation, window, epsilon, speed, alignment, case, or all."),
@@ -50,12 +34,12 @@ def bench(
     survival: Annotated[
         str, typer.Option(help="Shares of training clips that keep the victim.")
     ] = "0.1,0.5",
-    seeds: Seeds = "5",
-    config: ConfigFile = None,
-    settings: Settings = None,
-    engine: EngineName = "local",
-    jobs: Jobs = None,
-    address: Address = None,
+    seeds: options.Seeds = "5",
+    config: options.ConfigFile = None,
+    settings: options.Settings = None,
+    engine: options.EngineName = "local",
+    jobs: options.Jobs = None,
+    address: options.Address = None,
     keep: Annotated[
         Literal["weights", "best", "nothing"],
         typer.Option(help="Which runs keep their weights: all, the best seed of each, none."),
@@ -63,9 +47,9 @@ def bench(
     only_list: Annotated[
         bool, typer.Option("--list", help="Say what there is to do, and do nothing.")
     ] = False,
-    non_finite: NonFinite = "reject",
-    label: Label = None,
-    vectors: Vectors = None,
+    non_finite: options.NonFinite = "reject",
+    label: options.Label = None,
+    vectors: options.Vectors = None,
 ) -> None:
     """Run suites of experiments. Start the same command again to continue a grid that was stopped.
 
@@ -80,13 +64,13 @@ def bench(
     names = list(SUITES) if ALL in suite else list(dict.fromkeys(suite))
     reach: dict[str, Any] = {
         "survivals": parse_rates(survival),
-        "seeds": parse_seeds(seeds),
-        "methods": tuple(SYSTEMS) if methods is None else split_list(methods),
-        "settings": choose_settings(bench, config, settings),
+        "seeds": options.parse_seeds(seeds),
+        "methods": tuple(SYSTEMS) if methods is None else options.split_list(methods),
+        "settings": options.choose_settings(bench, config, settings),
     }
     asked = None if pairs is None else parse_pairs(pairs)
-    source = make_source(data, non_finite=non_finite, label=label, vectors=vectors)
-    runner: Any = nullcontext() if only_list else make_engine(engine, jobs, address)
+    source = options.make_source(data, non_finite=non_finite, label=label, vectors=vectors)
+    runner: Any = nullcontext() if only_list else options.make_engine(engine, jobs, address)
     with runner:
         dataset = source.load()
         scope = Scope(pairs=all_pairs(dataset) if asked is None else asked, **reach)
@@ -147,7 +131,7 @@ def parse_pairs(text: str) -> list[tuple[str, str]]:
         ConfigError: If a pair has no colon.
     """
     pairs = []
-    for part in split_list(text):
+    for part in options.split_list(text):
         visible, colon, victim = part.partition(":")
         if not (visible and colon and victim):
             raise ConfigError(f"--pairs: {part!r} is not of the form visible:victim")
@@ -162,6 +146,6 @@ def parse_rates(text: str) -> list[float]:
         ConfigError: If one is no number.
     """
     try:
-        return [float(part) for part in split_list(text)]
+        return [float(part) for part in options.split_list(text)]
     except ValueError as error:
         raise ConfigError(f"--survival: {text!r} is not a list of numbers") from error

@@ -40,7 +40,7 @@ Seeds = Annotated[str, typer.Option(help="How many, or which: 5, 0-4, 0,3,7.")]
 EngineName = Annotated[
     Literal["local", "ray"], typer.Option(help="Processes of this machine, or a Ray cluster.")
 ]
-Jobs = Annotated[int | None, typer.Option(help="Runs at a time. Default: one a core.")]
+Jobs = Annotated[int | None, typer.Option(help="Runs at a time; bench: one a core by default.")]
 Address = Annotated[
     str | None, typer.Option(help="Ray cluster, host:port. Default: one of our own.")
 ]
@@ -91,34 +91,30 @@ def choose_settings(
     from mmalign.training.config import read_config
 
     chosen = {} if config is None else read_config(config)
-    options = _options(command)
-    wrong = [name for name in chosen if name.replace("-", "_") in options]
+    flags = _flags(command)
+    spelled = {name: flags.get(name.replace("-", "_")) for name in chosen}
+    wrong = [
+        f"{config}: {name} is a flag, not a setting; give {flag}"
+        for name, flag in spelled.items()
+        if flag is not None
+    ]
     if wrong:
-        flags = [options[name.replace("-", "_")] for name in wrong]
-        raise ConfigError(
-            [
-                f"{config}: {name} is a flag, not a setting; give {flag}"
-                for name, flag in zip(wrong, flags, strict=True)
-            ]
-        )
+        raise ConfigError(wrong)
     return chosen | parse_settings(pairs or [])
 
 
-def _options(command: Callable[..., None]) -> dict[str, str]:
-    """How the options of a command are spelled that are no settings, by parameter."""
-    from dataclasses import fields
-
+def _flags(command: Callable[..., None]) -> dict[str, str]:
+    """How a command's options that are no settings are spelled, by parameter."""
     from mmalign.training.config import Config
 
-    spelled = {}
+    flags = {}
     for name, parameter in inspect.signature(command).parameters.items():
         option = get_args(parameter.annotation)[1]
-        if isinstance(option, typer.models.OptionInfo):
-            declared = option.param_decls or (f"--{name.replace('_', '-')}",)
-            spelled[name] = declared[0]
-    return {
-        name: flag for name, flag in spelled.items() if name not in {f.name for f in fields(Config)}
-    }
+        if isinstance(option, typer.models.OptionInfo) and not hasattr(Config, name):
+            # Typer keeps the first spelling that is declared where others keep a default.
+            is_declared = isinstance(option.default, str)
+            flags[name] = str(option.default) if is_declared else f"--{name.replace('_', '-')}"
+    return flags
 
 
 def parse_settings(pairs: list[str]) -> dict[str, Any]:

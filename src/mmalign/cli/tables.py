@@ -1,6 +1,6 @@
 """Tables a person likes to read."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -101,18 +101,16 @@ def _print_warnings(console: Console, description: dict[str, Any]) -> None:
 def print_scores(rows: dict[str, dict[str, Any]]) -> None:
     """Print one line of metrics a row; per-class scores and the loss are left to the files."""
     names = [n for n in next(iter(rows.values()), {}) if "/" not in n and n != "loss"]
-    table = new_table("", *names)
-    for title, scores in rows.items():
-        values = [scores.get(name) for name in names]
-        table.add_row(Text(title), *("-" if value is None else f"{value:.3f}" for value in values))
-    Console().print(table)
+    print_table(names, {title: [scores.get(n) for n in names] for title, scores in rows.items()})
 
 
-def print_table(title: str, columns: list[str], rows: dict[str, list[float]]) -> None:
-    """Print percentages, one line a row."""
-    console = Console()
-    console.print(title, style="bold")
+def print_table(
+    columns: Sequence[str], rows: Mapping[str, Sequence[float | None]], form: str = "{:.3f}"
+) -> None:
+    """Print one line of numbers a row."""
     table = new_table("", *columns)
-    for name, values in rows.items():
-        table.add_row(name, *(f"{100 * value:.1f} %" for value in values))
-    console.print(table)
+    for title, values in rows.items():
+        table.add_row(
+            Text(title), *("-" if value is None else form.format(value) for value in values)
+        )
+    Console().print(table)

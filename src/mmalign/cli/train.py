@@ -6,43 +6,28 @@ from typing import Annotated, Any
 
 import typer
 
-from mmalign.cli.options import (
-    ConfigFile,
-    Data,
-    Device,
-    Label,
-    Method,
-    NonFinite,
-    Setting,
-    Settings,
-    Survival,
-    Threads,
-    Vectors,
-    Victim,
-    Visible,
-    choose_settings,
-)
+from mmalign.cli import options
 
 
 def train(
-    data: Data,
-    visible: Visible,
-    victim: Victim,
+    data: options.Data,
+    visible: options.Visible,
+    victim: options.Victim,
     out: Annotated[Path, typer.Option(help="Run directory to create, or to resume.")],
-    survival: Survival = 0.1,
-    setting: Setting = "A",
-    method: Method = None,
+    survival: options.Survival = 0.1,
+    setting: options.Setting = "A",
+    method: options.Method = None,
     seed: Annotated[int | None, typer.Option(help="Weights, order, dropout and masks.")] = None,
-    config: ConfigFile = None,
-    settings: Settings = None,
+    config: options.ConfigFile = None,
+    settings: options.Settings = None,
     improved: Annotated[
         bool, typer.Option("--improved", help="Both passes and step contrast, on top of the paper.")
     ] = False,
-    non_finite: NonFinite = "reject",
-    label: Label = None,
-    vectors: Vectors = None,
-    device: Device = "auto",
-    threads: Threads = 1,
+    non_finite: options.NonFinite = "reject",
+    label: options.Label = None,
+    vectors: options.Vectors = None,
+    device: options.Device = "auto",
+    threads: options.Threads = 1,
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Write events into OUT/tensorboard.")
     ] = False,
@@ -59,7 +44,7 @@ def train(
     from mmalign.training.methods import configure
 
     chosen: dict[str, Any] = dict(IMPROVED) if improved else {}
-    chosen |= choose_settings(train, config, settings)
+    chosen |= options.choose_settings(train, config, settings)
     chosen |= {k: v for k, v in (("method", method), ("seed", seed)) if v is not None}
     training_config = configure(chosen)
     protocol = Protocol(

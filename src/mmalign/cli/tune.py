@@ -7,25 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mmalign.cli.options import (
-    Address,
-    Data,
-    Device,
-    EngineName,
-    Jobs,
-    Label,
-    Method,
-    NonFinite,
-    Settings,
-    Survival,
-    Vectors,
-    Victim,
-    Visible,
-    make_engine,
-    make_source,
-    parse_seeds,
-    parse_settings,
-)
+from mmalign.cli import options
 from mmalign.progress import Display, start_bar
 
 if TYPE_CHECKING:
@@ -35,15 +17,15 @@ SHOWN = 5
 
 
 def tune(
-    data: Data,
-    visible: Visible,
-    victim: Victim,
+    data: options.Data,
+    visible: options.Visible,
+    victim: options.Victim,
     out: Annotated[Path, typer.Option(help="Directory of the search to create, or to resume.")],
-    survival: Survival = 0.1,
+    survival: options.Survival = 0.1,
     setting: Annotated[
         str, typer.Option(help="A: victim missing in all of valid; B: as in train.")
     ] = "A",
-    method: Method = None,
+    method: options.Method = None,
     space: Annotated[
         str,
         typer.Option(help="paper-mosi, paper-mosei, paper-meld, ranges, or a TOML file."),
@@ -53,14 +35,14 @@ def tune(
         str, typer.Option(help="A trial is the mean over so many, or these: 3, 0-2, 0,3,7.")
     ] = "1",
     search_seed: Annotated[int, typer.Option(help="Order of a grid, or the sampler's draws.")] = 0,
-    settings: Settings = None,
-    engine: EngineName = "local",
-    jobs: Jobs = 1,
-    address: Address = None,
-    non_finite: NonFinite = "reject",
-    label: Label = None,
-    vectors: Vectors = None,
-    device: Device = "auto",
+    settings: options.Settings = None,
+    engine: options.EngineName = "local",
+    jobs: options.Jobs = 1,
+    address: options.Address = None,
+    non_finite: options.NonFinite = "reject",
+    label: options.Label = None,
+    vectors: options.Vectors = None,
+    device: options.Device = "auto",
 ) -> None:
     """Search for the settings that validate best; the test split is not read.
 
@@ -76,15 +58,17 @@ def tune(
     from mmalign.predictor.device import choose_device
 
     require_optuna()
-    fixed = parse_settings(settings or []) | ({"method": method} if method is not None else {})
-    source = make_source(data, non_finite=non_finite, label=label, vectors=vectors)
-    with make_engine(engine, jobs, address) as runner:
+    fixed = options.parse_settings(settings or []) | (
+        {"method": method} if method is not None else {}
+    )
+    source = options.make_source(data, non_finite=non_finite, label=label, vectors=vectors)
+    with options.make_engine(engine, jobs, address) as runner:
         search = Search(
             dataset=source.load(SEEN),
             protocol=Protocol(visible=visible, victim=victim, survival=survival, setting=setting),
             settings=fixed,
             space=find_space(space),
-            seeds=tuple(parse_seeds(seeds)),
+            seeds=tuple(options.parse_seeds(seeds)),
             search_seed=search_seed,
             device=choose_device(device),
             source=source,

@@ -22,7 +22,8 @@ from mmalign.errors import ConfigError, DataError, MMAlignError
 from mmalign.experiments.engines import worker
 from mmalign.experiments.engines.local import LocalEngine
 from mmalign.experiments.tuning import Search, Trial, Tuned, tune
-from mmalign.experiments.tuning.spaces import SPACES, Choice, Range, Space
+from mmalign.experiments.tuning.spaces import Choice, Range, Space
+from mmalign.experiments.tuning.spaces_file import SPACES
 from mmalign.experiments.tuning.study import Study
 from mmalign.experiments.tuning.trial import ranked
 from mmalign.runs import run as running

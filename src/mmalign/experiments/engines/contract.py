@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Literal, Protocol, runtime_checkable
 
 from mmalign.experiments.job import Job
@@ -49,12 +48,7 @@ class Engine(Protocol):
     def __enter__(self) -> "Engine":
         """Get ready."""
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop all workers at once; what they were at goes on from its last epoch next time."""
 
     def hire(self, site: Site, *, jobs: int) -> Crew:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from mmalign.experiments.engines.contract import Event
@@ -33,12 +32,7 @@ class LocalEngine:
         self._nursery = Nursery(serve)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._nursery.close()
 
     def hire(self, site: Site, *, jobs: int) -> "LocalCrew":

@@ -11,7 +11,7 @@ import os
 import socket
 import time
 from collections.abc import Sequence
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import Any
 
 from mmalign.errors import ConfigError, MMAlignError
@@ -54,12 +54,7 @@ class RayEngine:
             raise _no_cluster(self.address or "this machine", error) from error
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ray.shutdown()
 
     def hire(self, site: Site, *, jobs: int) -> "RayCrew":

@@ -76,10 +76,10 @@ class Ledger:
             seconds = time.perf_counter() - open_trial.started
             error = next((self._ended[run] for run in runs if self._ended.get(run)), None)
             if error is not None:
-                self.study.diverge(trial, error=error, seconds=seconds)
+                self.study.tell(trial, None, error=error, seconds=seconds)
             elif all(run in self._ended for run in runs):
                 score, loss = self._validation(runs)
-                self.study.complete(trial, score=score, loss=loss, seconds=seconds)
+                self.study.tell(trial, score, loss=loss, seconds=seconds)
             else:
                 continue
             del self._open[number]

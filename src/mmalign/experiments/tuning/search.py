@@ -15,7 +15,8 @@ from mmalign.errors import ConfigError
 from mmalign.experiments.job import Job
 from mmalign.experiments.site import Site, Source
 from mmalign.experiments.tuning.relevance import useless_settings
-from mmalign.experiments.tuning.spaces import SPACES, Point, Space, Value
+from mmalign.experiments.tuning.spaces import Point, Space, Value
+from mmalign.experiments.tuning.spaces_file import SPACES
 from mmalign.training.config import Config
 from mmalign.training.methods import configure
 from mmalign.version import __version__

@@ -82,21 +82,13 @@ class Study:
         while (asked := self._ask(most)) is not None:
             yield asked
 
-    def complete(self, trial: Trial, *, score: float, loss: float, seconds: float) -> None:
-        """Record how a trial ended well.
+    def tell(self, trial: Trial, score: float | None, **notes: Any) -> None:
+        """Record the score of a trial and what else is known of it; None if training diverged.
 
         Raises:
             MMAlignError: If the database cannot be written.
         """
-        self._close(trial, score, loss=loss, seconds=seconds)
-
-    def diverge(self, trial: Trial, *, error: str, seconds: float) -> None:
-        """Record that training diverged at a trial's point.
-
-        Raises:
-            MMAlignError: If the database cannot be written.
-        """
-        self._close(trial, TrialState.PRUNED, error=error, seconds=seconds)
+        self._close(trial, TrialState.PRUNED if score is None else score, **notes)
 
     def importances(self) -> dict[str, float]:
         """The share of each setting in what makes a trial good (PED-ANOVA), largest first.
