@@ -53,14 +53,14 @@ class GridProgress(Display):
         self._update()
 
     def seconds_left(self) -> float | None:
-        """At the pace so far; None before anything is done."""
+        """Estimate at the pace so far; None before anything is done."""
         left = sum(self.costs.values())
         if left == self.work:
             return None
         return (time.monotonic() - self.started) * left / (self.work - left)
 
     def _say(self, text: str) -> None:
-        """A line elsewhere than on a terminal; there only what went wrong stays."""
+        """Print a line; on a terminal, only what went wrong."""
         if self.bar is None:
             left = f", {_clock(self.seconds_left())} left" if self.costs else ""
             counted = f"[{self.done + self.failed}/{self.total}{left}]"

@@ -1,4 +1,4 @@
-"""`mmalign methods`: who can stand in for a missing modality."""
+"""`mmalign methods`: what can stand in for a missing modality."""
 
 
 def methods() -> None:

@@ -1,4 +1,4 @@
-"""Tables a person likes to read."""
+"""Tables on the terminal."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any

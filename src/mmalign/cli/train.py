@@ -90,7 +90,7 @@ def _check_splits(dataset: Any, data: str) -> None:
 
 
 def _event_writer(out: Path) -> Callable[[], Any]:
-    """Opens OUT/tensorboard when called; whether it can is told at once."""
+    """Return what opens OUT/tensorboard; a missing package is told at once."""
     from mmalign.errors import ConfigError
 
     try:

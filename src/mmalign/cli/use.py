@@ -27,7 +27,7 @@ def evaluate(
     device: options.Device = "auto",
     threads: options.Threads = 1,
 ) -> None:
-    """Score a run on labelled data, beside the floor; on its own data, under its own masks.
+    """Score a run on labelled data beside the floor; its own data is scored under its masks.
 
     Other data, even of the same ids, is scored as it is.
     """

@@ -1,4 +1,4 @@
-"""One contract: an engine hires a crew, which does jobs and tells what became of them."""
+"""The contract: an engine hires a crew, which does jobs and reports what became of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

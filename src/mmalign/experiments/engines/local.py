@@ -1,4 +1,4 @@
-"""Processes of this machine: they start in milliseconds and die with the engine."""
+"""Worker processes on this machine, which start in milliseconds and end with the engine."""
 
 import os
 import signal
@@ -105,7 +105,7 @@ def _tell(line: Connection, message: Any) -> None:
 
 
 def serve(receive: Callable[[], Any], send: Callable[[Event], None]) -> None:
-    """A worker's life: the site first, then job after job."""
+    """Do job after job in a worker process; the site comes first."""
     site: Site = receive()
     _print_into(site.folder / LOG)
     worker = Worker(site)

@@ -104,10 +104,10 @@ def _worker(site: Site) -> Worker:
 
 
 def _check_reachable(address: str) -> None:
-    """Ray itself would try for many minutes to reach an address where nobody listens.
+    """Check that a server listens at an address; Ray itself would try for many minutes.
 
     Raises:
-        MMAlignError: If nobody does.
+        MMAlignError: If none does.
     """
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not (colon and port.isdecimal()):

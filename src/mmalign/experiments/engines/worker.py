@@ -1,4 +1,4 @@
-"""A worker: it loads the data once and does one job after the other, each on one thread."""
+"""A worker loads the data once and does one job after the other, each on one thread."""
 
 import traceback
 from functools import cached_property
@@ -69,6 +69,6 @@ def record_failure(file: Path, error: str, *, trace: str = "") -> None:
 
 
 def _told(error: Exception) -> str:
-    """One line; the kind of error only where it is not one of ours, whose text says all."""
+    """The error in one line; its class, too, if it is not one of ours."""
     text = " ".join(str(error).split())
     return text if isinstance(error, MMAlignError) else f"{type(error).__name__}: {text}"

@@ -1,4 +1,4 @@
-"""What a search leaves for its user: the best settings and all trials."""
+"""Files that a search writes: the best settings and all trials."""
 
 import json
 import math

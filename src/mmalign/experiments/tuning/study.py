@@ -27,6 +27,7 @@ from mmalign.experiments.tuning.spaces import Choice, Dimension, Point
 from mmalign.experiments.tuning.trial import Fate, Trial
 
 NAME = "mmalign"
+WAIT_SECONDS = 60.0
 FATES: dict[TrialState, Fate] = {
     TrialState.RUNNING: "running",
     TrialState.COMPLETE: "complete",
@@ -175,7 +176,8 @@ def _shuffled_points(search: Search) -> list[Point] | None:
 
 def _storage(file: Path) -> optuna.storages.RDBStorage:
     def connect() -> sqlite3.Connection:
-        return sqlite3.connect(file, check_same_thread=False)
+        # A dashboard may be reading.
+        return sqlite3.connect(file, timeout=WAIT_SECONDS, check_same_thread=False)
 
     # The path goes past the URL, in which some characters would have a meaning.
     return optuna.storages.RDBStorage("sqlite:///study.db", engine_kwargs={"creator": connect})
