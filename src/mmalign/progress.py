@@ -1,4 +1,4 @@
-"""Progress bars for work that takes more than two seconds, on a terminal only."""
+"""Progress bars, on a terminal only; `track` waits two seconds before it shows one."""
 
 import sys
 import time
@@ -31,8 +31,17 @@ def track(items: Iterable[Item], description: str, *, total: int | None = None) 
             bar.stop()
 
 
-def start_bar(description: str, total: int | None, *, is_kept: bool = False) -> Any:
-    """A started bar with one task on stderr; whether its last state stays when it is stopped."""
+def start_bar(
+    description: str, total: int | None, *, is_kept: bool = False, left: str | None = None
+) -> Any:
+    """A started bar with one task on stderr.
+
+    Args:
+        description: What stands behind the bar; it is cut where the line ends.
+        total: How many steps there are, if that is known.
+        is_kept: Whether its last state stays when it is stopped.
+        left: How long it will take, from a caller with a better estimate than the pace so far.
+    """
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -41,10 +50,36 @@ def start_bar(description: str, total: int | None, *, is_kept: bool = False) -> 
         TextColumn,
         TimeRemainingColumn,
     )
+    from rich.table import Column
 
-    columns = BarColumn(bar_width=20), MofNCompleteColumn(), TimeRemainingColumn()
-    text = TextColumn("{task.description}")
-    bar = Progress(*columns, text, console=Console(stderr=True), transient=not is_kept)
-    bar.add_task(description, total=total)
+    counted = Column(min_width=2 * len(str(total)) + 1)
+    rest = Column(no_wrap=True, overflow="ellipsis", ratio=1)
+    bar = Progress(
+        BarColumn(bar_width=20, table_column=Column(min_width=20)),
+        MofNCompleteColumn(table_column=counted),
+        TimeRemainingColumn()
+        if left is None
+        else TextColumn("{task.fields[left]} left", table_column=Column(min_width=12)),
+        TextColumn("{task.description}", markup=False, table_column=rest),
+        console=Console(stderr=True),
+        transient=not is_kept,
+        expand=True,
+    )
+    bar.add_task(description, total=total, left=left)
     bar.start()
     return bar
+
+
+class Display:
+    """What a command shows while it works: a bar on a terminal, plain lines elsewhere."""
+
+    bar: Any = None
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Leave the terminal to others."""
+        if self.bar is not None:
+            self.bar.stop()
+            self.bar = None

@@ -6,11 +6,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from mmalign.cli.tune import tune
@@ -18,6 +18,7 @@ from mmalign.data import write_native
 from mmalign.errors import ConfigError
 from tests.cli.many import mmalign_many
 from tests.cli.test_data import mmalign
+from tests.experiments.engines.scenes import outliving
 from tests.training.small import poisoned, small_dataset
 
 FLAGS = ["--visible", "visible", "--victim", "victim", "--survival", "0.5"]
@@ -56,6 +57,26 @@ def test_all_trials_are_done_and_no_point_twice(searched):
     rows = list(csv.DictReader((searched / "trials.csv").open()))
     assert [row["state"] for row in rows] == ["complete"] * 3
     assert len({(row["learning_rate"], row["fit_learning_rate"]) for row in rows}) == 3
+
+
+def test_two_workers_find_the_same(data, searched, tmp_path):
+    (tmp_path / "mine.toml").write_text(SPACE)
+    command = ["tune", data, *FLAGS, *SMALL, "--method", "dynamic-window", "--jobs", "2"]
+    command += ["--space", tmp_path / "mine.toml", "--trials", "3", "--out", tmp_path / "out"]
+    done = mmalign(*command)
+    assert done.returncode == 0, done.stderr
+    for name in ("best.toml", "trials.csv"):
+        texts = [(out / name).read_text() for out in (searched, tmp_path / "out")]
+        if name == "trials.csv":
+            rows = [list(csv.DictReader(text.splitlines())) for text in texts]
+            texts = [[row | {"seconds": ""} for row in table] for table in rows]
+        assert texts[0] == texts[1]
+    results = [
+        {file.parent.name: file.read_bytes() for file in out.glob("runs/*/result.json")}
+        for out in (searched, tmp_path / "out")
+    ]
+    assert results[0] == results[1]
+    assert len(results[0]) == 3
 
 
 MISTAKES = [
@@ -117,14 +138,11 @@ def test_children_of_a_killed_search_stop_and_it_goes_on(data, tmp_path):
     search = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
     assert search.stderr is not None
     assert "trial" in search.stderr.readline()
+    workers = psutil.Process(search.pid).children(recursive=True)
+    assert len(workers) == 3  # and the process that starts them
     os.kill(search.pid, signal.SIGKILL)
     search.wait()
-    workers = tmp_path / "out" / ".workers"
-    alive = [int(file.name.split("-")[0]) for file in workers.iterdir()]
-    started = time.monotonic()
-    while any(Path(f"/proc/{process}").exists() for process in alive):
-        assert time.monotonic() - started < 30
-        time.sleep(0.1)
+    assert not outliving(workers, seconds=30)
     done = mmalign(*command)
     assert done.returncode == 0, done.stderr
     assert "going on after" in done.stderr

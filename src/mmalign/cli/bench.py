@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from mmalign.cli.options import Data, Label, NonFinite, Vectors, parse_seeds, split_list
-from mmalign.cli.train import parse_settings, read_settings
+from mmalign.cli import options
 from mmalign.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -17,15 +16,10 @@ if TYPE_CHECKING:
     from mmalign.experiments.keeping import Keep
 
 ALL = "all"
-FLAGS = (
-    *("suite", "out", "pairs", "methods", "survival", "seeds"),
-    *("engine", "jobs", "address", "keep"),
-)
-"""What `bench` takes on the command line only; the rest of a run is settings."""
 
 
 def bench(
-    data: Data,
+    data: options.Data,
     out: Annotated[Path, typer.Option(help="Directory to create, or to go on with.")],
     suite: Annotated[
         list[str] | None,
@@ -40,20 +34,12 @@ def bench(
     survival: Annotated[
         str, typer.Option(help="Shares of training clips that keep the victim.")
     ] = "0.1,0.5",
-    seeds: Annotated[str, typer.Option(help="How many, or which: 5, 0-4, 0,3,7.")] = "5",
-    config: Annotated[Path | None, typer.Option(help="TOML file of settings.")] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="A setting of every run, e.g. epochs=10.")
-    ] = None,
-    engine: Annotated[
-        Literal["local", "ray"], typer.Option(help="Processes of this machine, or a Ray cluster.")
-    ] = "local",
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Runs at a time. Default: one a core.")
-    ] = None,
-    address: Annotated[
-        str | None, typer.Option(help="Ray cluster, host:port. Default: one of our own.")
-    ] = None,
+    seeds: options.Seeds = "5",
+    config: options.ConfigFile = None,
+    settings: options.Settings = None,
+    engine: options.EngineName = "local",
+    jobs: options.Jobs = None,
+    address: options.Address = None,
     keep: Annotated[
         Literal["weights", "best", "nothing"],
         typer.Option(help="Which runs keep their weights: all, the best seed of each, none."),
@@ -67,9 +53,9 @@ def bench(
     only_list: Annotated[
         bool, typer.Option("--list", help="Say what there is to do, and do nothing.")
     ] = False,
-    non_finite: NonFinite = "reject",
-    label: Label = None,
-    vectors: Vectors = None,
+    non_finite: options.NonFinite = "reject",
+    label: options.Label = None,
+    vectors: options.Vectors = None,
 ) -> None:
     """Run suites of experiments on a dataset, or all that a study file (.toml) states.
 
@@ -80,12 +66,11 @@ def bench(
 
     os.environ.update(ONE_THREAD)  # before numpy and torch are imported
     if Path(data).suffix == ".toml":
-        conduct_study(Path(data), root, only, _make_engine(engine, jobs, address), out)
+        conduct_study(Path(data), root, only, options.make_engine(engine, jobs, address), out)
         return
     if not suite:
         raise ConfigError("which suite? Give --suite main, or a study file in place of the data")
     from mmalign.experiments.grid import extend_grid, plan_grid
-    from mmalign.experiments.source import Source, absolute
     from mmalign.experiments.suites import (
         SUITES,
         SYSTEMS,
@@ -95,20 +80,16 @@ def bench(
         list_entries,
     )
 
-    chosen: dict[str, Any] = read_settings(config, flags=FLAGS) if config is not None else {}
-    chosen |= parse_settings(settings or [])
     names = list(SUITES) if ALL in suite else list(dict.fromkeys(suite))
     reach: dict[str, Any] = {
         "survivals": parse_rates(survival),
-        "seeds": parse_seeds(seeds),
-        "systems": find_systems(SYSTEMS if methods is None else split_list(methods)),
-        "settings": chosen,
+        "seeds": options.parse_seeds(seeds),
+        "systems": find_systems(SYSTEMS if methods is None else options.split_list(methods)),
+        "settings": options.choose_settings(bench, config, settings),
     }
     asked = None if pairs is None else parse_pairs(pairs)
-    source = Source(
-        absolute(data), non_finite, label, None if vectors is None else absolute(str(vectors))
-    )
-    runner: Any = nullcontext() if only_list else _make_engine(engine, jobs, address)
+    source = options.make_source(data, non_finite=non_finite, label=label, vectors=vectors)
+    runner: Any = nullcontext() if only_list else options.make_engine(engine, jobs, address)
     with runner:
         dataset = source.load()
         scope = Scope(pairs=all_pairs(dataset) if asked is None else asked, **reach)
@@ -182,18 +163,6 @@ def _print_list(grid: "Grid") -> None:
     )
 
 
-def _make_engine(name: str, jobs: int | None, address: str | None) -> "Engine":
-    if name == "ray":
-        from mmalign.experiments.engines.ray import RayEngine
-
-        return RayEngine(jobs, address)
-    if address is not None:
-        raise ConfigError("--address is the address of a Ray cluster: add --engine ray")
-    from mmalign.experiments.engines.local import LocalEngine
-
-    return LocalEngine(jobs)
-
-
 def parse_pairs(text: str) -> list[tuple[str, str]]:
     """Pairs from `visible:victim,…`.
 
@@ -201,7 +170,7 @@ def parse_pairs(text: str) -> list[tuple[str, str]]:
         ConfigError: If a pair has no colon.
     """
     pairs = []
-    for part in split_list(text):
+    for part in options.split_list(text):
         visible, colon, victim = part.partition(":")
         if not (visible and colon and victim):
             raise ConfigError(f"--pairs: {part!r} is not of the form visible:victim")
@@ -216,6 +185,6 @@ def parse_rates(text: str) -> list[float]:
         ConfigError: If one is no number.
     """
     try:
-        return [float(part) for part in split_list(text)]
+        return [float(part) for part in options.split_list(text)]
     except ValueError as error:
         raise ConfigError(f"--survival: {text!r} is not a list of numbers") from error

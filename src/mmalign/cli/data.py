@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mmalign.cli.options import Label, NonFinite, Vectors
+from mmalign.cli import options
 from mmalign.cli.verify import verify
 
 app = typer.Typer(help="Look at datasets, convert and verify them.", no_args_is_help=True)
@@ -23,8 +23,8 @@ app.command()(verify)
 def inspect(
     path: Source,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
-    label: Label = None,
-    vectors: Vectors = None,
+    label: options.Label = None,
+    vectors: options.Vectors = None,
 ) -> None:
     """Show what a dataset holds: splits, modalities, lengths, labels, missing, floors."""
     from mmalign.data.loading import open_dataset
@@ -45,9 +45,9 @@ def inspect(
 def convert(
     source: Source,
     out: Annotated[Path, typer.Argument(help="Directory to create, in the native format.")],
-    non_finite: NonFinite = "reject",
-    label: Label = None,
-    vectors: Vectors = None,
+    non_finite: options.NonFinite = "reject",
+    label: options.Label = None,
+    vectors: options.Vectors = None,
 ) -> None:
     """Convert any supported format to the native one: Parquet files that any tool reads."""
     from mmalign.data.loading import load_dataset

@@ -25,7 +25,7 @@ def demo(
 ) -> None:
     """Train on smartwatch data whose gyroscope dies; show the table, and write a report.
 
-    Killed, the same command goes on where it stopped.
+    Start the same command again to continue a demo that was stopped.
     """
     from mmalign.experiments.engines.threads import ONE_THREAD
 
@@ -90,17 +90,15 @@ def _print_scores(grid: "Grid", seeds: int) -> None:
         if entry.suite == "main":
             tests = [found["metrics"]["test"] for found in result["settings"].values()]
             rows.setdefault(entry.system, []).append([scores["accuracy"] for scores in tests])
-            floor = [result["floor"]["test"]["accuracy"]] * 2
+            floor = [100 * result["floor"]["test"]["accuracy"]] * 2
     means = {
-        title: [sum(column) / len(column) for column in zip(*scores, strict=True)]
+        title: [100 * sum(column) / len(column) for column in zip(*scores, strict=True)]
         for title, scores in rows.items()
     }
-    print_table(
-        f"test accuracy, mean over {seeds} seeds, when {VICTIM} survives in "
-        f"{SURVIVAL:.0%} of the training clips",
-        ["A: never at test", f"B: in {SURVIVAL:.0%} of test"],
-        {"majority class": floor} | means,
-    )
+    title = f"test accuracy, mean over {seeds} seeds, when {VICTIM} survives in "
+    typer.secho(f"{title}{SURVIVAL:.0%} of the training clips", bold=True)
+    columns = "A: never at test", f"B: in {SURVIVAL:.0%} of test"
+    print_table(columns, {"majority class": floor} | means, form="{:.1f} %")
 
 
 def _trained(grid: "Grid") -> "MMAlign":

@@ -6,10 +6,10 @@ from typing import Any
 
 import typer
 
-from mmalign.progress import start_bar
+from mmalign.progress import Display, start_bar
 
 
-class LiveLine:
+class LiveLine(Display):
     """A progress bar with the latest losses on a terminal; one plain line an epoch elsewhere.
 
     The bar moves from the start: a first epoch that compiles its kernels takes a while.
@@ -19,20 +19,12 @@ class LiveLine:
         self.is_on = is_on
         self.events = events
         self.writer: Any = None
-        self.bar: Any = None
         self.has_total = False
 
     def __enter__(self) -> "LiveLine":
         if self.is_on and sys.stderr.isatty():
             self.bar = start_bar("first epoch", None)
         return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop()
-
-    def _stop(self) -> None:
-        if self.bar is not None:
-            self.bar.stop()
 
     def show(self, record: dict[str, Any], training: Any) -> None:
         """Show an epoch's record, and hand it to TensorBoard."""
@@ -48,7 +40,7 @@ class LiveLine:
             return
         if not self.has_total:
             # Only a bar that has shown an epoch is worth keeping; the first one makes way for it.
-            self._stop()
+            self.stop()
             self.bar = start_bar("", training.total_epochs, is_kept=True)
             self.has_total = True
         self.bar.update(self.bar.task_ids[0], completed=record["epoch"], description=text)

@@ -1,4 +1,4 @@
-"""`mmalign methods`: who can stand in for a missing modality."""
+"""`mmalign methods`: what can stand in for a missing modality."""
 
 
 def methods() -> None:
@@ -8,16 +8,14 @@ def methods() -> None:
     """
     import torch
     from rich.console import Console
-    from rich.table import Table
 
+    from mmalign.cli.tables import new_table
     from mmalign.model.backbone import count_parameters
     from mmalign.training.config import Config
     from mmalign.training.methods import METHODS
 
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("method", "source", "parameters", "cost", "what it does"):
-        is_number = heading in ("parameters", "cost")
-        table.add_column(heading, justify="right" if is_number else "left")
+    headings = "method", "source", "parameters", "cost", "what it does"
+    table = new_table(*headings, words=["source", "what it does"])
     for name, method in METHODS.items():
         torch.manual_seed(0)
         imputer = method.make_imputer(Config())

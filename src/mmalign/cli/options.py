@@ -1,23 +1,137 @@
-"""Options that several commands share."""
+"""Options that several commands share, and what they are turned into."""
 
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
 from mmalign.errors import ConfigError
 
+if TYPE_CHECKING:
+    from mmalign.experiments.engines.contract import Engine
+    from mmalign.experiments.source import Source
+
 Data = Annotated[
     str, typer.Argument(help="Dataset: directory or file of any supported format, or a name.")
 ]
 RunPath = Annotated[str, typer.Argument(help="Run directory, as mmalign train wrote it.")]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda, …")]
-Threads = Annotated[int, typer.Option(min=1, help="Threads; one is fastest for small models.")]
-Label = Annotated[str | None, typer.Option(help="Which label to take where there are several.")]
-Vectors = Annotated[Path | None, typer.Option(help="Word vectors for files that store words only.")]
 NonFinite = Annotated[
     Literal["reject", "zero", "clip"], typer.Option(help="What to do about NaN and infinity.")
 ]
+Label = Annotated[str | None, typer.Option(help="Which label to take where there are several.")]
+Vectors = Annotated[Path | None, typer.Option(help="Word vectors for files that store words only.")]
+
+Visible = Annotated[str, typer.Option(help="Modality that is always there.")]
+Victim = Annotated[str, typer.Option(help="Modality that may be missing.")]
+Survival = Annotated[float, typer.Option(help="Share of clips that keep the victim.")]
+Setting = Annotated[
+    str, typer.Option(help="A: victim missing in all of valid and test; B: as in train.")
+]
+
+Method = Annotated[str | None, typer.Option(help="Method that imputes. Default: mmalign.")]
+ConfigFile = Annotated[Path | None, typer.Option(help="TOML file of settings.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", help="A setting, e.g. --set window=4.")
+]
+Seeds = Annotated[str, typer.Option(help="How many, or which: 5, 0-4, 0,3,7.")]
+
+EngineName = Annotated[
+    Literal["local", "ray"], typer.Option(help="Processes of this machine, or a Ray cluster.")
+]
+Jobs = Annotated[int | None, typer.Option(help="Runs at a time; bench: one a core by default.")]
+Address = Annotated[
+    str | None, typer.Option(help="Ray cluster, host:port. Default: one of our own.")
+]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda, …")]
+Threads = Annotated[int, typer.Option(min=1, help="Threads; one is fastest for small models.")]
+
+
+def make_source(data: str, *, non_finite: str, label: str | None, vectors: Path | None) -> "Source":
+    """Say where the data is, also for workers that have another working directory."""
+    from mmalign.experiments.source import Source, absolute
+
+    return Source(
+        absolute(data), non_finite, label, None if vectors is None else absolute(str(vectors))
+    )
+
+
+def make_engine(name: str, jobs: int | None, address: str | None) -> "Engine":
+    """The engine of that name.
+
+    Raises:
+        ConfigError: If there are no jobs, or an address without Ray, or Ray is not installed.
+    """
+    if jobs is not None and jobs < 1:
+        raise ConfigError(f"jobs must be >= 1, got {jobs}")
+    if name == "ray":
+        from mmalign.experiments.engines.ray import RayEngine
+
+        return RayEngine(jobs, address)
+    if address is not None:
+        raise ConfigError("--address is the address of a Ray cluster: add --engine ray")
+    from mmalign.experiments.engines.local import LocalEngine
+
+    return LocalEngine(jobs)
+
+
+def choose_settings(
+    command: Callable[..., None], config: Path | None, pairs: list[str] | None
+) -> dict[str, Any]:
+    """The settings in a TOML file, then those of `--set`, which win.
+
+    Raises:
+        ConfigError: If the file cannot be read or holds an option of the command, or a pair has no
+            equals sign.
+    """
+    from mmalign.training.config import read_config
+
+    chosen = {} if config is None else read_config(config)
+    flags = _flags(command)
+    spelled = {name: flags.get(name.replace("-", "_")) for name in chosen}
+    wrong = [
+        f"{config}: {name} is a flag, not a setting; give {flag}"
+        for name, flag in spelled.items()
+        if flag is not None
+    ]
+    if wrong:
+        raise ConfigError(wrong)
+    return chosen | parse_settings(pairs or [])
+
+
+def _flags(command: Callable[..., None]) -> dict[str, str]:
+    """How a command's options that are no settings are spelled, by parameter."""
+    from mmalign.training.config import Config
+
+    flags = {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        option = get_args(parameter.annotation)[1]
+        if isinstance(option, typer.models.OptionInfo) and not hasattr(Config, name):
+            # Typer keeps the first spelling that is declared where others keep a default.
+            is_declared = isinstance(option.default, str)
+            flags[name] = str(option.default) if is_declared else f"--{name.replace('_', '-')}"
+    return flags
+
+
+def parse_settings(pairs: list[str]) -> dict[str, Any]:
+    """Settings from `name=value` texts, values in TOML's spelling (a bare word is text).
+
+    Raises:
+        ConfigError: If a text has no equals sign.
+    """
+    import tomllib
+
+    parsed = {}
+    for pair in pairs:
+        name, sign, text = pair.partition("=")
+        if not sign:
+            raise ConfigError(f"--set {pair!r} is not of the form name=value")
+        try:
+            parsed[name.strip()] = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            parsed[name.strip()] = text
+    return parsed
 
 
 def split_list(text: str) -> list[str]:

@@ -1,5 +1,6 @@
-"""Tables a person likes to read."""
+"""Tables on the terminal."""
 
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -7,6 +8,15 @@ from rich.table import Table
 from rich.text import Text
 
 BAR_WIDTH = 24
+
+
+def new_table(*headings: str, words: Collection[str] = ()) -> Table:
+    """A table without lines: numbers stand right, the first column and those of words left."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for index, heading in enumerate(headings):
+        is_word = index == 0 or heading in words
+        table.add_column(heading, justify="left" if is_word else "right", no_wrap=not index)
+    return table
 
 
 def print_description(title: str, description: dict[str, Any]) -> None:
@@ -30,10 +40,8 @@ def print_description(title: str, description: dict[str, Any]) -> None:
 
 
 def _modality_table(description: dict[str, Any]) -> Table:
-    table = Table(box=None, header_style="bold", pad_edge=False)
     headings = "split", "clips", "modality", "dim", "length min/25/50/75/max", "missing"
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading in ("split", "modality") else "right")
+    table = new_table(*headings, words=["modality"])
     for split_name, split in description["splits"].items():
         for index, (name, modality) in enumerate(split["modalities"].items()):
             missing = modality["missing"]
@@ -61,11 +69,8 @@ def _label_table(split_name: str, histogram: dict[str, int]) -> Table:
 
 def _floor_table(description: dict[str, Any]) -> Table:
     """What the training majority or mean scores: a method that does not beat it knows nothing."""
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("split")
     splits = {n: s["floor"] for n, s in description["splits"].items() if s["floor"] is not None}
-    for metric in next(iter(splits.values()), {}):
-        table.add_column(metric, justify="right")
+    table = new_table("split", *next(iter(splits.values()), {}))
     for name, floor in splits.items():
         table.add_row(name, *("-" if value is None else f"{value:.3f}" for value in floor.values()))
     return table
@@ -95,25 +100,17 @@ def _print_warnings(console: Console, description: dict[str, Any]) -> None:
 
 def print_scores(rows: dict[str, dict[str, Any]]) -> None:
     """Print one line of metrics a row; per-class scores and the loss are left to the files."""
-    table = Table(box=None, header_style="bold", pad_edge=False)
     names = [n for n in next(iter(rows.values()), {}) if "/" not in n and n != "loss"]
-    table.add_column("")
-    for name in names:
-        table.add_column(name, justify="right")
-    for title, scores in rows.items():
-        values = [scores.get(name) for name in names]
-        table.add_row(Text(title), *("-" if value is None else f"{value:.3f}" for value in values))
+    print_table(names, {title: [scores.get(n) for n in names] for title, scores in rows.items()})
+
+
+def print_table(
+    columns: Sequence[str], rows: Mapping[str, Sequence[float | None]], form: str = "{:.3f}"
+) -> None:
+    """Print one line of numbers a row."""
+    table = new_table("", *columns)
+    for title, values in rows.items():
+        table.add_row(
+            Text(title), *("-" if value is None else form.format(value) for value in values)
+        )
     Console().print(table)
-
-
-def print_table(title: str, columns: list[str], rows: dict[str, list[float]]) -> None:
-    """Print percentages, one line a row."""
-    console = Console()
-    console.print(title, style="bold")
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("")
-    for name in columns:
-        table.add_column(name, justify="right")
-    for name, values in rows.items():
-        table.add_row(name, *(f"{100 * value:.1f} %" for value in values))
-    console.print(table)

@@ -1,55 +1,38 @@
 """`mmalign train`: one run, resumable."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from mmalign.cli.options import Data, Device, Label, NonFinite, Threads, Vectors
-
-FLAGS = (
-    "visible",
-    "victim",
-    "out",
-    "survival",
-    "setting",
-    "non-finite",
-    "label",
-    "vectors",
-    "device",
-)
-"""What `train` takes on the command line only; the rest of a run is settings."""
+from mmalign.cli import options
 
 
 def train(
-    data: Data,
-    visible: Annotated[str, typer.Option(help="Modality that is always there.")],
-    victim: Annotated[str, typer.Option(help="Modality that may be missing.")],
+    data: options.Data,
+    visible: options.Visible,
+    victim: options.Victim,
     out: Annotated[Path, typer.Option(help="Run directory to create, or to resume.")],
-    survival: Annotated[float, typer.Option(help="Share of clips that keep the victim.")] = 0.1,
-    setting: Annotated[
-        str, typer.Option(help="A: victim missing in all of valid and test; B: as in train.")
-    ] = "A",
-    method: Annotated[str | None, typer.Option(help="Who imputes. Default: mmalign.")] = None,
+    survival: options.Survival = 0.1,
+    setting: options.Setting = "A",
+    method: options.Method = None,
     seed: Annotated[int | None, typer.Option(help="Weights, order, dropout and masks.")] = None,
-    config: Annotated[Path | None, typer.Option(help="TOML file of settings.")] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="A setting, e.g. --set window=4.")
-    ] = None,
+    config: options.ConfigFile = None,
+    settings: options.Settings = None,
     improved: Annotated[
         bool, typer.Option("--improved", help="Both passes and step contrast, on top of the paper.")
     ] = False,
-    non_finite: NonFinite = "reject",
-    label: Label = None,
-    vectors: Vectors = None,
-    device: Device = "auto",
-    threads: Threads = 1,
+    non_finite: options.NonFinite = "reject",
+    label: options.Label = None,
+    vectors: options.Vectors = None,
+    device: options.Device = "auto",
+    threads: options.Threads = 1,
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Write events into OUT/tensorboard.")
     ] = False,
 ) -> None:
-    """Train one model; killed, the same command goes on where it stopped."""
+    """Train one model. Start the same command again to continue a run that was stopped."""
     import torch
 
     from mmalign.cli.live import LiveLine
@@ -61,8 +44,7 @@ def train(
     from mmalign.training.methods import configure
 
     chosen: dict[str, Any] = dict(IMPROVED) if improved else {}
-    chosen |= read_settings(config, flags=FLAGS) if config is not None else {}
-    chosen |= parse_settings(settings or [])
+    chosen |= options.choose_settings(train, config, settings)
     chosen |= {k: v for k, v in (("method", method), ("seed", seed)) if v is not None}
     training_config = configure(chosen)
     protocol = Protocol(
@@ -91,49 +73,6 @@ def train(
             _print_result(result, run.seconds(), out)
 
 
-def read_settings(file: Path, *, flags: Sequence[str]) -> dict[str, Any]:
-    """The settings in a TOML file, but for what the command takes as flags only.
-
-    Raises:
-        ConfigError: If the file cannot be read, or holds a flag.
-    """
-    from mmalign.errors import ConfigError
-    from mmalign.training.config import read_config
-
-    content = read_config(file)
-    wrong = [name for name in content if name.replace("_", "-") in flags]
-    if wrong:
-        raise ConfigError(
-            [
-                f"{file}: {name} is a flag, not a setting; give --{name.replace('_', '-')}"
-                for name in wrong
-            ]
-        )
-    return content
-
-
-def parse_settings(pairs: list[str]) -> dict[str, Any]:
-    """Settings from `name=value` texts, values in TOML's spelling (a bare word is text).
-
-    Raises:
-        ConfigError: If a text has no equals sign.
-    """
-    import tomllib
-
-    from mmalign.errors import ConfigError
-
-    parsed = {}
-    for pair in pairs:
-        name, sign, text = pair.partition("=")
-        if not sign:
-            raise ConfigError(f"--set {pair!r} is not of the form name=value")
-        try:
-            parsed[name.strip()] = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
-            parsed[name.strip()] = text
-    return parsed
-
-
 def _check_splits(dataset: Any, data: str) -> None:
     """Check that there are clips to learn from and clips to choose the best epoch on."""
     from mmalign.errors import DataError
@@ -151,7 +90,7 @@ def _check_splits(dataset: Any, data: str) -> None:
 
 
 def _event_writer(out: Path) -> Callable[[], Any]:
-    """Opens OUT/tensorboard when called; whether it can is told at once."""
+    """Return what opens OUT/tensorboard; a missing package is told at once."""
     from mmalign.errors import ConfigError
 
     try:

@@ -1,45 +1,48 @@
 """`mmalign evaluate`, `predict` and `explain`: a trained run on data."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from mmalign.cli.options import Data, Device, Label, NonFinite, RunPath, Threads, Vectors
+from mmalign.cli import options
 from mmalign.progress import track
 
 Without = Annotated[str | None, typer.Option(help="Take this modality away from every clip first.")]
 
 
 def evaluate(
-    run: RunPath,
-    data: Data,
+    run: options.RunPath,
+    data: options.Data,
     split: Annotated[str, typer.Option(help="Which split to score.")] = "test",
     without: Without = None,
     as_is: Annotated[
         bool, typer.Option("--as-is", help="Do not take away what the run's masks took away.")
     ] = False,
-    non_finite: NonFinite = "reject",
-    label: Label = None,
-    vectors: Vectors = None,
-    device: Device = "auto",
-    threads: Threads = 1,
+    non_finite: options.NonFinite = "reject",
+    label: options.Label = None,
+    vectors: options.Vectors = None,
+    device: options.Device = "auto",
+    threads: options.Threads = 1,
 ) -> None:
-    """Score a run on labelled data, beside the floor; on its own data, under its own masks.
+    """Score a run on labelled data beside the floor; its own data is scored under its masks.
 
     Other data, even of the same ids, is scored as it is.
     """
     from mmalign.cli.tables import print_scores
     from mmalign.data import load_dataset
     from mmalign.evaluation.floors import constant_floor
+    from mmalign.runs.artifact import is_trained_on
 
     model = _load(run, device, threads)
     dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
     clips = _without(dataset[split], without, model)
     masked = () if as_is else _masked_ids(run, split, model)
-    if masked and _is_trained_on(run, dataset, model):
+    # Ids alone may be numbers that any file has.
+    pair = {"visible": model.visible, "victim": model.victim}
+    if masked and is_trained_on(Path(run), dataset, **pair):
         clips = clips.without(model.victim, masked)
         typer.echo("under the run's masks; --as-is leaves them out")
     elif masked:
@@ -54,17 +57,17 @@ def evaluate(
 
 
 def predict(
-    run: RunPath,
-    data: Data,
+    run: options.RunPath,
+    data: options.Data,
     out: Annotated[Path, typer.Option(help="File to write: .parquet, .csv or .jsonl.")] = Path(
         "predictions.parquet"
     ),
     without: Without = None,
-    non_finite: NonFinite = "reject",
-    label: Label = None,
-    vectors: Vectors = None,
-    device: Device = "auto",
-    threads: Threads = 1,
+    non_finite: options.NonFinite = "reject",
+    label: options.Label = None,
+    vectors: options.Vectors = None,
+    device: options.Device = "auto",
+    threads: options.Threads = 1,
 ) -> None:
     """Predict on every clip of a dataset, whether the victim is there or not."""
     from mmalign.cli.writing import check_ending, write_table
@@ -86,14 +89,14 @@ def predict(
 
 
 def explain(
-    run: RunPath,
-    data: Data,
+    run: options.RunPath,
+    data: options.Data,
     clip: Annotated[str, typer.Option(help="Id of the clip.")],
     out: Annotated[Path, typer.Option(help="Picture to write.")] = Path("plan.png"),
-    non_finite: NonFinite = "reject",
-    label: Label = None,
-    vectors: Vectors = None,
-    device: Device = "auto",
+    non_finite: options.NonFinite = "reject",
+    label: options.Label = None,
+    vectors: options.Vectors = None,
+    device: options.Device = "auto",
 ) -> None:
     """Draw how a clip's modalities line up: the solver's plan and the predicted one."""
     from mmalign.data import load_dataset
@@ -129,13 +132,10 @@ def _load(run: str, device: str, threads: int) -> Any:
 
     torch.set_num_threads(threads)
     model = mmalign.load(run, device=device)
-    model.predictor = replace(model.fitted, watch=_show)
+    model.predictor = replace(
+        model.fitted, watch=lambda batches, total: track(batches, "predicting", total=total)
+    )
     return model
-
-
-def _show(batches: Iterator[Any], total: int) -> Iterator[Any]:
-    """A bar while clips are predicted."""
-    return track(batches, "predicting", total=total)
 
 
 def _masked_ids(run: str, split: str, model: Any) -> Sequence[str]:
@@ -147,13 +147,6 @@ def _masked_ids(run: str, split: str, model: Any) -> Sequence[str]:
     if masks is None or not find_method(model.config.method).is_masked:
         return ()
     return masks.missing.get(split, ())
-
-
-def _is_trained_on(run: str, dataset: Any, model: Any) -> bool:
-    """Whether the masks were made for this data: ids alone may be numbers that any file has."""
-    from mmalign.runs.artifact import is_trained_on
-
-    return is_trained_on(Path(run), dataset, visible=model.visible, victim=model.victim)
 
 
 def _without(split: Any, modality: str | None, model: Any) -> Any:

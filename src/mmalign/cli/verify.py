@@ -5,17 +5,15 @@ from typing import Annotated
 
 import typer
 
+from mmalign.cli import options
+
 MARKS = {"good": "ok  ", "note": "note", "off": "OFF "}
 
 
 def verify(
     path: Annotated[Path, typer.Argument(help="File or directory of any supported format.")],
-    label: Annotated[
-        str | None, typer.Option(help="Which label, where a file has several.")
-    ] = None,
-    vectors: Annotated[
-        Path | None, typer.Option(help="Word vectors, where only words are.")
-    ] = None,
+    label: options.Label = None,
+    vectors: options.Vectors = None,
 ) -> None:
     """Compare a dataset with the published ones: hashes, counts, folds, page checksums.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mmalign.errors import ConfigError
-from mmalign.files import write_atomically
+from mmalign.files import csv_bytes, write_atomically
 
 
 def check_ending(file: Path) -> None:
@@ -39,13 +39,7 @@ def _parquet(table: Any) -> bytes:
 
 
 def _csv(table: Any) -> bytes:
-    import csv
-
-    text = io.StringIO()
-    writer = csv.DictWriter(text, table.column_names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(table.to_pylist())
-    return text.getvalue().encode()
+    return csv_bytes(table.column_names, (row.values() for row in table.to_pylist()))
 
 
 def _json_lines(table: Any) -> bytes:

@@ -11,6 +11,7 @@ from mmalign.data.fingerprint import dataset_hash
 from mmalign.data.task import task_to_json
 from mmalign.errors import MMAlignError
 from mmalign.experiments.job import Entry, Job
+from mmalign.experiments.site import Site
 from mmalign.experiments.source import Source
 from mmalign.experiments.work import DAMAGED, analysis_file, is_done
 from mmalign.runs.claim import awaited, refuse_foreign
@@ -18,31 +19,8 @@ from mmalign.runs.records import read_json, write_json
 from mmalign.runs.result import RESULT, TIMING
 from mmalign.version import __version__
 
-GRID, RUNS, ERRORS = "grid.json", "runs", "errors"
+GRID = "grid.json"
 FORMAT_VERSION = 2
-
-
-@dataclass(frozen=True)
-class Site:
-    """What a worker must know of a grid: both directories must be there where it works.
-
-    Attributes:
-        folder: The grid's directory.
-        source: Where the data is.
-        data_hash: Hash of the data that the grid was made for.
-    """
-
-    folder: Path
-    source: Source
-    data_hash: str
-
-    def run_folder(self, address: str) -> Path:
-        """Where a job works and leaves its result."""
-        return self.folder / RUNS / address
-
-    def error_file(self, address: str) -> Path:
-        """Where the error of a job that failed is kept."""
-        return self.folder / ERRORS / f"{address}.json"
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,11 @@
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
+
+import torch
 
 from mmalign.data.dataset import Dataset
 from mmalign.data.missingness import Protocol
@@ -13,6 +15,7 @@ from mmalign.training.config import Config, config_from, config_to_json
 from mmalign.version import __version__
 
 Kind = Literal["train", "speed"]
+BOTH = "AB"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,13 +23,13 @@ class Job:
     """What to do, on which pair of modalities, with which config.
 
     Attributes:
-        kind: What is done: `train` is a run that is scored in settings A and B, `speed` times the
-            imputers.
+        kind: What is done: `train` is a run, `speed` times the imputers.
         visible: The visible modality.
         victim: The victim modality.
         survival: Share of training clips that keep the victim; 1 where it makes no difference.
         config: Method, model, training and seed.
         analyses: What is asked of the trained model beside its scores: names of `ANALYSES`.
+        settings: Settings that share the training; each selects its own epoch.
     """
 
     kind: Kind = "train"
@@ -35,6 +38,7 @@ class Job:
     survival: float
     config: Config
     analyses: tuple[str, ...] = ()
+    settings: str = BOTH
 
     def address(self, data_hash: str) -> str:
         """Name of the job's directory: the same work on the same data has the same address.
@@ -43,6 +47,8 @@ class Job:
         """
         content = {"mmalign": __version__, "data": data_hash, **self.to_json()}
         del content["analyses"]
+        if self.settings == BOTH:
+            del content["settings"]  # as in grids that were made when there was no choice
         text = json.dumps(content, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
@@ -56,8 +62,8 @@ class Job:
         config = config_from(content["config"])
         return Job(**{**content, "config": config, "analyses": tuple(content["analyses"])})
 
-    def run(self, dataset: Dataset, out: Path) -> Run:
-        """The run that this job is, in settings A and B."""
+    def run(self, dataset: Dataset, out: Path, *, device: str = "cpu") -> Run:
+        """The run that this job is."""
         protocol = Protocol(
             visible=self.visible,
             victim=self.victim,
@@ -65,7 +71,11 @@ class Job:
             seed=self.config.seed,
         )
         return Run(
-            dataset=dataset, protocols=protocol.in_both_settings(), config=self.config, out=out
+            dataset=dataset,
+            protocols=tuple(replace(protocol, setting=setting) for setting in self.settings),
+            config=self.config,
+            out=out,
+            device=torch.device(device),
         )
 
 

@@ -20,9 +20,9 @@ def run_grid(
 
     Args:
         grid: What is to be done; its directory may hold more.
-        engine: Who does it; it must have been entered.
+        engine: Where it is done; it must have been entered.
         watch: Called with every event.
-        keep: Whose weights stay when all is done.
+        keep: Which runs keep their weights when all is done.
 
     Raises:
         MMAlignError: If the engine cannot go on, or a result file is damaged.
@@ -30,7 +30,7 @@ def run_grid(
     jobs = longest_first(grid.pending())
     try:
         if jobs:
-            for event in dispatch(engine.hire(grid, jobs=len(jobs)), grid, jobs):
+            for event in dispatch(engine.hire(grid.site, jobs=len(jobs)), grid.site, jobs.items()):
                 watch(event)
     finally:
         whole = open_grid(grid.folder)  # another command may have added to it meanwhile

@@ -1,15 +1,17 @@
 """Where a grid's data comes from: all that every worker must do to see the same clips."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
 from mmalign.data.dataset import Dataset
-from mmalign.data.loading import load_dataset
-from mmalign.data.non_finite import Policy
+from mmalign.data.loading import open_dataset
+from mmalign.data.non_finite import Policy, apply_policy
+from mmalign.data.readers import ReadOptions
 from mmalign.data.resampling import resampled
 from mmalign.data.split_rules import SplitRule, deal
+from mmalign.errors import located
 
 
 @dataclass(frozen=True)
@@ -32,20 +34,21 @@ class Source:
     splits: Mapping[str, SplitRule] = field(default_factory=dict)
     steps: int | None = None
 
-    def load(self) -> Dataset:
-        """Read the data.
+    def load(self, names: Collection[str] | None = None) -> Dataset:
+        """Read the data; splits other than these leave before anything looks at their features.
 
         Raises:
-            DataError: If it cannot be read, or a rule does not fit its clips.
+            DataError: If it cannot be read, is not sound or not finite, or a rule does not fit it.
         """
-        dataset = load_dataset(
-            self.path,
-            non_finite=cast(Policy, self.non_finite),
-            label=self.label,
-            vectors=self.vectors,
-        )
+        vectors = None if self.vectors is None else Path(self.vectors)
+        dataset = open_dataset(self.path, ReadOptions(label=self.label, vectors=vectors))
         if self.splits:
             dataset = deal(dataset, self.splits)
+        if names is not None:
+            seen = {name: split for name, split in dataset.splits.items() if name in names}
+            dataset = replace(dataset, splits=seen)
+        with located(file=self.path):
+            dataset = apply_policy(dataset, cast(Policy, self.non_finite))
         return dataset if self.steps is None else resampled(dataset, self.steps)
 
     def to_json(self) -> dict[str, Any]:

@@ -1,12 +1,10 @@
 """A grid's results as one CSV file, the same bytes whoever did the runs and in whatever order."""
 
-import csv
-import io
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mmalign.experiments.grid import Grid, Placed
-from mmalign.files import write_atomically
+from mmalign.files import csv_bytes, write_atomically
 
 RESULTS, TIMINGS = "results.csv", "timings.csv"
 PLACE = ("suite", "system", "visible", "victim", "survival", "setting", "seed")
@@ -67,8 +65,4 @@ def _timings(grid: Grid) -> list[Row]:
 
 
 def _csv(columns: list[str], rows: Iterable[Row]) -> bytes:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue().encode()
+    return csv_bytes(columns, ([row.get(name, "") for name in columns] for row in rows))

@@ -22,8 +22,8 @@ from mmalign.training.losses import TrainingError
 DAMAGED = "Delete it and start again."
 
 
-def perform(job: Job, dataset: Dataset, folder: Path) -> None:
-    """Do the job, or what is left of it.
+def perform(job: Job, dataset: Dataset, folder: Path, *, device: str = "cpu") -> None:
+    """Do the job, or what is left of it, on one thread.
 
     Raises:
         DataError: If a modality or a split is not in the data.
@@ -35,7 +35,7 @@ def perform(job: Job, dataset: Dataset, folder: Path) -> None:
         _measure(job, dataset, folder)
         return
     asked = [name for name in job.analyses if not analysis_file(folder, name).exists()]
-    run = job.run(dataset, folder)
+    run = job.run(dataset, folder, device=device)
     if not is_trained(folder) or (asked and not (folder / WEIGHTS).exists()):
         _train(run)
     for name in asked:
@@ -75,9 +75,9 @@ def _train(run: Run) -> None:
     except (CorruptArtifactError, ForeignFolderError):
         run.restart()
         run.execute()
-    except TrainingError:
-        run.restart()  # a run that diverged is no cell of a table
-        raise
+    except TrainingError as error:
+        run.restart()  # a run that diverged is no cell of a table: nothing of it is saved
+        raise error.__cause__ or error from None
 
 
 def _measure(job: Job, dataset: Dataset, folder: Path) -> None:

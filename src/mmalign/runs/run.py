@@ -80,6 +80,16 @@ class Run:
             DataError: If a modality or a split is not in the data.
             TrainingError: If a loss is not finite; the best epoch before it, if any, is saved.
         """
+        self.check()
+        with self._claimed():
+            return self._train(on_epoch)
+
+    def check(self) -> None:
+        """Check that the data can be trained on with this config.
+
+        Raises:
+            DataError: If a modality, a split or labels are missing, or a window is too small.
+        """
         for split in ("train", "valid"):
             if self.dataset[split].labels is None:
                 raise DataError(
@@ -88,8 +98,6 @@ class Run:
         check_trainable(
             next(iter(self._seen.values())), self.config, visible=self.visible, victim=self.victim
         )
-        with self._claimed():
-            return self._train(on_epoch)
 
     def seconds(self) -> float:
         """How long the finished run trained."""

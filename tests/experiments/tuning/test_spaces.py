@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from mmalign.errors import ConfigError
 from mmalign.experiments.tuning.relevance import useless_settings
-from mmalign.experiments.tuning.spaces import SPACES, Choice, Range, Space
+from mmalign.experiments.tuning.spaces import Choice, Range, Space
+from mmalign.experiments.tuning.spaces_file import SPACES
 from mmalign.training.config import Config
 from mmalign.training.loop import Training
 from mmalign.training.methods import METHODS, configure, seen_by

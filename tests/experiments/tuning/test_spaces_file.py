@@ -3,8 +3,8 @@
 import pytest
 
 from mmalign.errors import ConfigError
-from mmalign.experiments.tuning.spaces import SPACES, Choice, Range
-from mmalign.experiments.tuning.spaces_file import find_space, read_space
+from mmalign.experiments.tuning.spaces import Choice, Range
+from mmalign.experiments.tuning.spaces_file import SPACES, find_space, read_space
 
 SPACE = """
 window = [4, 8, 4]

@@ -1,6 +1,7 @@
-"""A search for settings: blind to test, resumable to the same points, shared by processes."""
+"""A search for settings: blind to test, resumable to the same points, its trials are runs."""
 
 import csv
+import json
 import math
 import os
 import signal
@@ -15,15 +16,18 @@ from statistics import fmean
 
 import pytest
 
+import mmalign
 from mmalign.data.split import Split
 from mmalign.errors import ConfigError, DataError, MMAlignError
+from mmalign.experiments.engines import worker
+from mmalign.experiments.engines.local import LocalEngine
 from mmalign.experiments.tuning import Search, Trial, Tuned, tune
-from mmalign.experiments.tuning.folder import SearchFolder
-from mmalign.experiments.tuning.objective import validate_point
-from mmalign.experiments.tuning.spaces import SPACES, Choice, Range, Space
-from mmalign.experiments.tuning.study import SharedStudy
+from mmalign.experiments.tuning.spaces import Choice, Range, Space
+from mmalign.experiments.tuning.spaces_file import SPACES
+from mmalign.experiments.tuning.study import Study
 from mmalign.experiments.tuning.trial import ranked
-from mmalign.experiments.tuning.workers import work
+from mmalign.runs import run as running
+from mmalign.runs.claim import BusyFolderError, claimed
 from mmalign.training.methods import configure
 from tests.training.small import small_dataset, small_protocol, small_run
 
@@ -121,6 +125,8 @@ def test_the_test_split_is_never_read(grid, tmp_path):
         trials=2,
     )
     assert outcomes(found) == outcomes(tuned)[:2]
+    for file in (tmp_path / "sealed").glob("runs/*/result.json"):
+        assert json.loads(file.read_text())["settings"]["A"]["metrics"].keys() == {"valid"}
     absent = {name: data.splits[name] for name in ("train", "valid")}
     # The same directory: without its test split it is the same search, and nothing is left to do.
     again = tune(quick_search(dataset=replace(data, splits=absent)), tmp_path / "sealed", trials=2)
@@ -141,16 +147,38 @@ def test_the_score_is_what_a_run_would_report(tmp_path, method):
         **({"both_passes": True, "gate": True} if method == "dynamic-window" else {}),
     )
     result = run.execute(lambda *_: None)
-    scores = result["settings"]["A"]["metrics"]["valid"]
-    assert validate_point(search, point).score == scores["weighted_f1"]
+    tuned = tune(search, tmp_path / "search", trials=2)
+    (trial,) = [trial for trial in tuned.trials if trial.point == point]
+    assert trial.score == result["settings"]["A"]["metrics"]["valid"]["weighted_f1"]
 
 
-def test_a_score_is_the_mean_over_seeds():
-    point = {"learning_rate": 0.01, "dropout": 0.2}
-    alone = [validate_point(quick_search(seeds=(seed,)), point) for seed in (3, 4)]
-    both = validate_point(quick_search(seeds=(3, 4)), point)
+def test_a_trial_is_a_run_that_can_be_loaded(grid):
+    out, tuned = grid
+    search = quick_search()
+    (job,) = search.jobs_at(tuned.ranking[0].point)
+    run = out / "runs" / job.address(search.data_hash)
+    valid = small_dataset()["valid"].without("victim", small_dataset()["valid"].ids)
+    assert mmalign.load(run).score(valid)["weighted_f1"] == tuned.ranking[0].score
+    assert len(list((out / "runs").iterdir())) == len(tuned.trials)
+
+
+def test_a_score_is_the_mean_over_seeds(tmp_path):
+    alone = [
+        tune(quick_search(seeds=(seed,)), tmp_path / f"{seed}", trials=1).trials[0]
+        for seed in (3, 4)
+    ]
+    both = tune(quick_search(seeds=(3, 4)), tmp_path / "both", trials=1).trials[0]
+    assert both.point == alone[0].point == alone[1].point
     assert both.score == pytest.approx(fmean(one.score for one in alone))
     assert both.loss == pytest.approx(fmean(one.loss for one in alone))
+
+
+def test_a_point_that_is_drawn_again_is_not_trained_again(tmp_path):
+    few = Space("few", {"patience": Range(1, 2)})
+    tuned = tune(quick_search(space=few), tmp_path / "out", trials=4)
+    assert [trial.state for trial in tuned.trials] == ["complete"] * 4
+    points = {trial.point["patience"] for trial in tuned.trials}
+    assert len(list((tmp_path / "out" / "runs").iterdir())) == len(points) <= 2
 
 
 def test_equal_scores_are_ranked_by_loss():
@@ -195,71 +223,73 @@ def in_child(task: Callable[[], object]) -> int:
 def test_killed_without_warning_it_goes_on_to_the_same_points(sampled, tmp_path):
     out = tmp_path / "killed"
     search = quick_search(space=SAMPLED)
-    study = SharedStudy(search, _claimed(search, out))
-    slow = replace(search, seeds=tuple(range(40)))  # the second trial will not end by itself
 
-    def die_in_a_trial() -> None:
-        tune(search, out, trials=1)
-        work(SharedStudy(slow, study.folder), most=4, on_change=lambda _: None)
+    def die_in_the_second_trial() -> None:
+        kept, save = [], running.save_checkpoint
 
-    child = in_child(die_in_a_trial)
-    while [trial.state for trial in study.trials()] != ["complete", "running"]:
-        assert os.waitpid(child, os.WNOHANG) == (0, 0)
-        time.sleep(0.02)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
+        def save_and_die(state, file) -> None:
+            save(state, file)
+            kept.append(file)
+            if len(kept) == 2:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        running.save_checkpoint = save_and_die
+        tune(search, out, trials=4)
+
+    _, status = os.waitpid(in_child(die_in_the_second_trial), 0)
+    assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
+    left = Study(search, out / "study.db").trials()
+    assert [trial.state for trial in left] == ["complete", "running"]
+    finished = {file: file.stat().st_mtime_ns for file in out.glob("runs/*/result.json")}
+    assert len(finished) == 1
     resumed = tune(search, out, trials=4)
-    assert [t.state for t in resumed.trials] == ["complete", "interrupted", *["complete"] * 3]
+    assert [trial.state for trial in resumed.trials] == ["complete"] * 4
     assert outcomes(resumed) == outcomes(sampled)
-    assert resumed.trials[1].point == resumed.trials[2].point
-    assert not list((out / ".workers").iterdir())
-    rows = list(csv.DictReader((out / "trials.csv").open()))
-    assert rows[1]["state"] == "interrupted"
-    assert rows[1]["score"] == rows[1]["seconds"] == ""
+    assert {file: file.stat().st_mtime_ns for file in finished} == finished
+    assert not list(out.glob("runs/*/checkpoint/state.safetensors"))
 
 
-def _claimed(search: Search, out: Path) -> SearchFolder:
-    folder = SearchFolder(out)
-    folder.claim(search.identity())
-    return folder
+def test_a_search_under_way_is_not_started_twice(tmp_path):
+    tune(quick_search(), tmp_path / "out", trials=1)
+    with claimed(tmp_path / "out"), pytest.raises(BusyFolderError, match="another process is"):
+        tune(quick_search(), tmp_path / "out", trials=2)
 
 
-def test_two_processes_share_the_work(grid, tmp_path):
+def test_a_run_that_another_process_is_at_is_waited_for(grid, tmp_path):
+    """As when a worker of a killed search is about to end."""
     _, tuned = grid
-    out = tmp_path / "shared"
-    children = [in_child(lambda: tune(quick_search(), out, trials=3)) for _ in range(2)]
-    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
-    rows = list(csv.DictReader((out / "trials.csv").open()))
-    assert len(rows) == 3
-    assert len({(row["learning_rate"], row["dropout"]) for row in rows}) == 3
-    found = {row["number"]: float(row["score"]) for row in rows}
-    expected = {str(trial.number): trial.score for trial in tuned.trials[:3]}
-    assert found == expected
+    search, out = quick_search(), tmp_path / "out"
+    (job,) = search.jobs_at(tuned.trials[0].point)
+    run = out / "runs" / job.address(search.data_hash)
+    children = []
 
+    def hold() -> None:
+        with claimed(run):
+            (tmp_path / "held").touch()
+            time.sleep(1.0)
 
-def test_the_living_are_waited_for_and_the_dead_made_up_for(tmp_path):
-    search = quick_search()
-    folder = _claimed(search, tmp_path / "out")
-    one, two = SharedStudy(search, folder), SharedStudy(search, folder)
-    with folder.worker() as first, folder.worker() as second:
-        taken = one.take(first, most=1)
-        assert taken is not None
-        assert two.take(second, most=1) is None
-        assert [trial.state for trial in two.trials()] == ["running"]
-    with folder.worker() as third:
-        again = two.take(third, most=1)
-    assert again is not None
-    assert again.point == taken.point
-    assert again.number == 1
+    def hold_first_run(_: list[Trial]) -> None:
+        if not children:
+            run.mkdir(parents=True)
+            children.append(in_child(hold))
+            while not (tmp_path / "held").exists():
+                time.sleep(0.01)
+
+    found = tune(search, out, trials=1, on_change=hold_first_run)
+    os.waitpid(children[0], 0)
+    assert outcomes(found) == outcomes(tuned)[:1]
+    assert found.trials[0].seconds > 0.5
 
 
 def test_a_trial_cut_at_birth_is_given_up(tmp_path):
-    search = quick_search()
-    study = SharedStudy(search, _claimed(search, tmp_path / "out"))
-    study.study.ask()  # no point yet, no worker
-    with study.folder.worker() as worker:
-        assert study.take(worker, most=1) is not None
-    assert study.trials()[0].state == "interrupted"
+    search, out = quick_search(), tmp_path / "out"
+    tune(search, out, trials=1)
+    Study(search, out / "study.db").study.ask()  # no point yet
+    tuned = tune(search, out, trials=2)
+    assert [trial.state for trial in tuned.trials] == ["complete", "interrupted", "complete"]
+    rows = list(csv.DictReader((out / "trials.csv").open()))
+    assert rows[1]["state"] == "interrupted"
+    assert rows[1]["score"] == rows[1]["seconds"] == ""
 
 
 def test_a_trial_that_diverges_does_not_stop_the_search(tmp_path):
@@ -388,11 +418,31 @@ def test_a_window_that_cannot_reach_is_found_before_the_first_trial():
         )
 
 
-@pytest.mark.parametrize("counts", [{"trials": 0}, {"jobs": 0}])
-def test_less_than_one_trial_or_process_is_refused(tmp_path, counts):
-    with pytest.raises(ConfigError, match="must be >= 1, got 0"):
-        tune(quick_search(), tmp_path / "out", **counts)
+def test_less_than_one_trial_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="trials must be >= 1, got 0"):
+        tune(quick_search(), tmp_path / "out", trials=0)
     assert not (tmp_path / "out").exists()
+
+
+def test_workers_need_to_know_where_the_data_is(tmp_path):
+    with pytest.raises(ConfigError, match="give Search a source"):
+        tune(quick_search(), tmp_path / "out", engine=LocalEngine(2))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_that_fails_otherwise_stops_the_search_and_it_goes_on(grid, tmp_path, monkeypatch):
+    _, tuned = grid
+    out = tmp_path / "out"
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(worker, "perform", full)
+        with pytest.raises(MMAlignError, match="no space left"):
+            tune(quick_search(), out, trials=2)
+    assert outcomes(tune(quick_search(), out, trials=2)) == outcomes(tuned)[:2]
+    assert not list((out / "errors").iterdir())
 
 
 def test_without_optuna_it_is_said_how_to_get_it(tmp_path, monkeypatch):

@@ -1,1 +1,1 @@
-"""Who does a grid's jobs: processes of this machine, or the workers of a Ray cluster."""
+"""Engines do jobs of a grid or search: this process, others on this machine, or Ray."""

@@ -1,12 +1,11 @@
-"""One contract: an engine hires a crew, which does jobs and tells what became of them."""
+"""The contract: an engine hires a crew, which does jobs and reports what became of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Literal, Protocol, runtime_checkable
 
-from mmalign.experiments.grid import Grid
 from mmalign.experiments.job import Job
+from mmalign.experiments.site import Site
 
 State = Literal["started", "done", "failed", "busy", "died"]
 
@@ -20,16 +19,18 @@ class Event:
         state: `started`; `done`, by this crew or another; `failed`, and its error is recorded;
             `busy`: another engine is at it; `died`: its worker ended before its time.
         error: Why, in one line, if it failed or died.
+        is_divergence: Whether it failed because a loss was not finite, as it would again.
     """
 
     address: str
     state: State
     error: str = ""
+    is_divergence: bool = False
 
 
 @runtime_checkable
 class Crew(Protocol):
-    """Workers that do jobs of one grid; at most `size` of them at a time."""
+    """Workers that do the jobs of one directory; at most `size` of them at a time."""
 
     size: int
 
@@ -47,13 +48,8 @@ class Engine(Protocol):
     def __enter__(self) -> "Engine":
         """Get ready."""
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop all workers at once; what they were at goes on from its last epoch next time."""
 
-    def hire(self, grid: Grid, *, jobs: int) -> Crew:
-        """A crew for so many jobs of this grid: never more workers than jobs."""
+    def hire(self, site: Site, *, jobs: int) -> Crew:
+        """A crew for so many jobs of this directory: never more workers than jobs."""

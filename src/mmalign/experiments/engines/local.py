@@ -1,4 +1,4 @@
-"""Processes of this machine: they start in milliseconds and die with the engine."""
+"""Worker processes on this machine, which start in milliseconds and end with the engine."""
 
 import os
 import signal
@@ -6,15 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from mmalign.experiments.engines.contract import Event
 from mmalign.experiments.engines.nursery import Nursery
 from mmalign.experiments.engines.threads import cores
 from mmalign.experiments.engines.worker import Worker
-from mmalign.experiments.grid import Grid, Site
 from mmalign.experiments.job import Job
+from mmalign.experiments.site import Site
 
 LOG = "workers.log"
 
@@ -33,17 +32,12 @@ class LocalEngine:
         self._nursery = Nursery(serve)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._nursery.close()
 
-    def hire(self, grid: Grid, *, jobs: int) -> "LocalCrew":
-        """A crew for so many jobs of this grid."""
-        return LocalCrew(self._nursery, grid.site, min(self.workers, jobs))
+    def hire(self, site: Site, *, jobs: int) -> "LocalCrew":
+        """A crew for so many jobs of this directory."""
+        return LocalCrew(self._nursery, site, min(self.workers, jobs))
 
 
 @dataclass
@@ -56,7 +50,7 @@ class Hand:
 
 
 class LocalCrew:
-    """Worker processes that do jobs of one grid; they are hired when they are needed."""
+    """Worker processes that do the jobs of one directory; they are hired when they are needed."""
 
     def __init__(self, nursery: Nursery, site: Site, size: int) -> None:
         self.size = size
@@ -111,7 +105,7 @@ def _tell(line: Connection, message: Any) -> None:
 
 
 def serve(receive: Callable[[], Any], send: Callable[[Event], None]) -> None:
-    """A worker's life: the site first, then job after job."""
+    """Do job after job in a worker process; the site comes first."""
     site: Site = receive()
     _print_into(site.folder / LOG)
     worker = Worker(site)

@@ -77,7 +77,7 @@ def _alive() -> Iterator[None]:
 
 
 def _run(line: Connection, serve: Serve) -> NoReturn:
-    """The nursery's life: fork when told, until the line breaks."""
+    """Fork when told, until the line breaks."""
     # Ctrl-C reaches every process of the terminal; only the first one shall act on it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     children: set[int] = set()
@@ -109,7 +109,7 @@ def _fork(line: Connection, serve: Serve) -> int:
 
 
 def _live(line: Connection, serve: Serve) -> NoReturn:
-    """A child's life: serve, and end at once when the other end of the line is gone."""
+    """Serve, and end at once when the other end of the line is gone."""
     code = 1
     try:
         inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -124,7 +124,7 @@ def _live(line: Connection, serve: Serve) -> NoReturn:
 
 
 def _listen(line: Connection, inbox: "queue.SimpleQueue[Any]") -> None:
-    """Ends the process when the line breaks: nursery and engine may both have been killed."""
+    """End the process when the line breaks: nursery and engine may both have been killed."""
     try:
         while True:
             inbox.put(line.recv())

@@ -1,9 +1,9 @@
-"""Workers of a Ray cluster: on this machine, or on several that share the grid's directory.
+"""Workers of a Ray cluster: on this machine, or on several that share a directory.
 
 Every job is a Ray task of one core, to which Ray gives one thread. A worker process of Ray loads
 the data when its first job comes, and keeps it. Locks, checkpoints and results are files, so the
-grid's directory must be on a file system that all machines share; so must the data, unless all
-machines have a copy under the same path.
+directory must be on a file system that all machines share; so must the data, unless all machines
+have a copy under the same path.
 """
 
 import functools
@@ -11,14 +11,14 @@ import os
 import socket
 import time
 from collections.abc import Sequence
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import Any
 
 from mmalign.errors import ConfigError, MMAlignError
 from mmalign.experiments.engines.contract import Event
 from mmalign.experiments.engines.worker import Worker
-from mmalign.experiments.grid import Grid, Site
 from mmalign.experiments.job import Job
+from mmalign.experiments.site import Site
 
 REACH_SECONDS = 10.0
 
@@ -54,22 +54,17 @@ class RayEngine:
             raise _no_cluster(self.address or "this machine", error) from error
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ray.shutdown()
 
-    def hire(self, grid: Grid, *, jobs: int) -> "RayCrew":
-        """A crew for so many jobs of this grid."""
+    def hire(self, site: Site, *, jobs: int) -> "RayCrew":
+        """A crew for so many jobs of this directory."""
         cores = int(self._ray.cluster_resources().get("CPU", 1))
-        return RayCrew(self._ray, grid.site, min(self.workers or cores, cores, jobs))
+        return RayCrew(self._ray, site, min(self.workers or cores, cores, jobs))
 
 
 class RayCrew:
-    """Tasks that do jobs of one grid; Ray itself replaces a worker process that was lost."""
+    """Tasks that do the jobs of one directory; Ray itself replaces a process that was lost."""
 
     def __init__(self, ray: ModuleType, site: Site, size: int) -> None:
         self.size = size
@@ -109,10 +104,10 @@ def _worker(site: Site) -> Worker:
 
 
 def _check_reachable(address: str) -> None:
-    """Ray itself would try for many minutes to reach an address where nobody listens.
+    """Check that a server listens at an address; Ray itself would try for many minutes.
 
     Raises:
-        MMAlignError: If nobody does.
+        MMAlignError: If none does.
     """
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not (colon and port.isdecimal()):

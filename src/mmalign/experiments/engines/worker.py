@@ -1,46 +1,46 @@
-"""A worker: it loads the data once and does one job after the other, each on one thread."""
+"""A worker loads the data once and does one job after the other, each on one thread."""
 
 import traceback
 from functools import cached_property
 from pathlib import Path
 
-import torch
-
 from mmalign.data.dataset import Dataset
 from mmalign.data.fingerprint import dataset_hash
 from mmalign.errors import DataError, MMAlignError
 from mmalign.experiments.engines.contract import Event
-from mmalign.experiments.grid import Site
 from mmalign.experiments.job import Job
+from mmalign.experiments.site import Site
 from mmalign.experiments.work import perform
 from mmalign.runs.claim import BusyFolderError
 from mmalign.runs.records import write_json
+from mmalign.training.losses import TrainingError
 
 
 class Worker:
-    """Does jobs of one grid.
+    """Does the jobs of one directory.
 
     Args:
         site: Where results go, and where the data is.
+        dataset: The data, if it is at hand; else it is loaded for the first job.
     """
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, dataset: Dataset | None = None) -> None:
         self.site = site
-        torch.set_num_threads(1)
+        if dataset is not None:
+            self.dataset = dataset
 
     @cached_property
     def dataset(self) -> Dataset:
-        """The grid's data, as this machine sees it.
+        """The data, as this machine sees it.
 
         Raises:
-            DataError: If it cannot be read, or is not what the grid was made for.
+            DataError: If it cannot be read, or is not what the jobs were planned for.
         """
-        source = self.site.source
-        dataset = source.load()
+        dataset = self.site.source.load(self.site.splits)
         if dataset_hash(dataset) != self.site.data_hash:
             raise DataError(
-                "this worker sees other data than the grid was made for",
-                file=source.path,
+                "this worker sees other data than the jobs were planned for",
+                file=self.site.source.path,
                 fix="Give all machines the same files.",
             )
         return dataset
@@ -49,13 +49,15 @@ class Worker:
         """Do a job, or what is left of it, unless another engine is at it; an error is recorded."""
         file = self.site.error_file(address)
         try:
-            perform(job, self.dataset, self.site.run_folder(address))
+            folder, device = self.site.run_folder(address), self.site.device
+            perform(job, self.dataset, folder, device=device)
         except BusyFolderError:
             return Event(address, "busy")
         except Exception as error:  # whatever it is, the other jobs go on
             text = _told(error)
             record_failure(file, text, trace=traceback.format_exc())
-            return Event(address, "failed", text)
+            is_divergence = isinstance(error, TrainingError)
+            return Event(address, "failed", text, is_divergence=is_divergence)
         file.unlink(missing_ok=True)
         return Event(address, "done")
 
@@ -67,6 +69,6 @@ def record_failure(file: Path, error: str, *, trace: str = "") -> None:
 
 
 def _told(error: Exception) -> str:
-    """One line; the kind of error only where it is not one of ours, whose text says all."""
+    """The error in one line; its class, too, if it is not one of ours."""
     text = " ".join(str(error).split())
     return text if isinstance(error, MMAlignError) else f"{type(error).__name__}: {text}"

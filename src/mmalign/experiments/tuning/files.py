@@ -1,7 +1,5 @@
-"""What a search leaves for its user: the best settings and all trials."""
+"""Files that a search writes: the best settings and all trials."""
 
-import csv
-import io
 import json
 import math
 from pathlib import Path
@@ -9,7 +7,7 @@ from typing import Any
 
 from mmalign.experiments.tuning.search import Search
 from mmalign.experiments.tuning.trial import Trial
-from mmalign.files import write_atomically
+from mmalign.files import csv_bytes, write_atomically
 from mmalign.training.config import config_to_json
 
 
@@ -32,20 +30,13 @@ def write_best(search: Search, best: Trial, file: Path) -> None:
 
 def write_trials(trials: list[Trial], settings: list[str], file: Path) -> None:
     """Write one row a trial: what became of it, then its settings."""
-    text = io.StringIO()
     columns = ["number", "state", "score", "loss", "seconds", *settings, "error"]
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(_row(trial) for trial in trials)
-    write_atomically(file, text.getvalue().encode())
+    rows = map(_row, trials)
+    write_atomically(file, csv_bytes(columns, ([row.get(c) for c in columns] for row in rows)))
 
 
 def _row(trial: Trial) -> dict[str, Any]:
-    numbers = {
-        "score": trial.score,
-        "loss": trial.loss,
-        "seconds": round(trial.seconds, 2),
-    }
+    numbers = {"score": trial.score, "loss": trial.loss, "seconds": round(trial.seconds, 2)}
     known = {name: value for name, value in numbers.items() if not math.isnan(value)}
     shared = {"number": trial.number, "state": trial.state, "error": trial.error}
     return {**shared, **known, **trial.point}

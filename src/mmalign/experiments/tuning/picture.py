@@ -60,7 +60,7 @@ def draw_search(
 
 
 def score_name(search: Search) -> str:
-    """What a score is; larger is better."""
+    """Name of the score, which is better if larger."""
     return "weighted F1" if isinstance(search.dataset.task, Classification) else "−MAE"
 
 
@@ -103,7 +103,7 @@ def _draw_scores(axes: Axes, name: str, dimension: Dimension, trials: list[Trial
 
 
 def _places(axes: Axes, dimension: Dimension) -> Callable[[Value], float]:
-    """Prepares the axis of a setting; where on it a value lies."""
+    """Prepare the axis of a setting; returns where on it a value lies."""
     if isinstance(dimension, Choice):
         values = dimension.values
         # Numbers in their order; words and switches as they were listed.

@@ -22,7 +22,7 @@ class _Reading:
 def useless_settings(config: Config, searched: Iterable[str]) -> dict[str, str]:
     """Of the searched settings, those that change nothing for the config's method, and why.
 
-    What an imputer is built from is what its method has a use for, so it is built, and watched.
+    A method has a use for the settings that its imputer reads while it is built.
     """
     reading = _Reading(config)
     imputer = find_method(config.method).make_imputer(cast(Config, reading))
@@ -31,8 +31,8 @@ def useless_settings(config: Config, searched: Iterable[str]) -> dict[str, str]:
     if "epsilon" not in reading.names:
         useless["epsilon"] = f"{config.method} solves no plans"
     if "window" not in reading.names:
-        # The contrast between steps looks through the window, too; but who has none of their own
-        # is spared the search for one, unless the contrast is asked for.
+        # The contrast between steps looks through the window, too: it is searched with a method
+        # that has a window of its own, or where the user asks for it.
         useless["step_contrast_weight"] = f"{config.method} has no window"
         if not config.step_contrast_weight:
             useless["window"] = f"{config.method} has no window"

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -10,13 +11,19 @@ import torch
 from mmalign.data.dataset import Dataset
 from mmalign.data.fingerprint import dataset_hash
 from mmalign.data.missingness import Protocol
-from mmalign.errors import ConfigError, DataError
+from mmalign.errors import ConfigError
+from mmalign.experiments.job import Job
+from mmalign.experiments.site import Site
+from mmalign.experiments.source import Source
 from mmalign.experiments.tuning.relevance import useless_settings
-from mmalign.experiments.tuning.spaces import SPACES, Point, Space, Value
+from mmalign.experiments.tuning.spaces import Point, Space, Value
+from mmalign.experiments.tuning.spaces_file import SPACES
 from mmalign.training.config import Config
-from mmalign.training.loop import check_trainable
-from mmalign.training.methods import configure, find_method, seen_by
+from mmalign.training.methods import configure
 from mmalign.version import __version__
+
+SEEN = ("train", "valid")
+"""Splits that a search may see."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,12 +32,13 @@ class Search:
 
     Attributes:
         dataset: Train and valid; a test split is dropped here, so that nothing can read it later.
-        protocol: Who loses what; each of `seeds` takes the place of its seed.
+        protocol: What goes missing; each of `seeds` takes the place of its seed.
         settings: Settings that are not searched, the method among them; they win over the space.
         space: Settings that are searched.
         seeds: A point's score is the mean over trainings with these.
         search_seed: Order of a grid, or the sampler's draws.
         device: Where to compute.
+        source: Where worker processes find the data; a search in this process needs none.
 
     Raises:
         ConfigError: If a setting or a seed makes no sense, or nothing is left to search.
@@ -44,16 +52,12 @@ class Search:
     seeds: tuple[int, ...] = (0,)
     search_seed: int = 0
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    source: Source | None = None
 
     def __post_init__(self) -> None:
-        splits = {name: self.dataset[name] for name in ("train", "valid")}
-        pair = replace(self.dataset, splits=splits).only(
-            [self.protocol.visible, self.protocol.victim]
-        )
-        object.__setattr__(self, "dataset", pair)
-        for name, split in splits.items():
-            if split.labels is None:
-                raise DataError("training needs labels", split=name, fix="Give each clip one.")
+        seen = replace(self.dataset, splits={name: self.dataset[name] for name in SEEN})
+        seen.require(self.protocol.visible, self.protocol.victim)
+        object.__setattr__(self, "dataset", seen)
         self._check_seeds()
         self.searched.check(self.fixed)
         self._check_trainable()
@@ -74,17 +78,12 @@ class Search:
         window = self.searched.dimensions.get("window")
         if window is not None:
             narrow["window"] = min(window.extremes())
-        for seed in self.seeds:
-            check_trainable(
-                self.seen(seed),
-                self.config_at(narrow),
-                visible=self.protocol.visible,
-                victim=self.protocol.victim,
-            )
+        for job in self.jobs_at(narrow):
+            job.run(self.dataset, Path()).check()
 
     @property
     def method(self) -> str:
-        """Who imputes."""
+        """The method whose settings are searched."""
         return str(self.settings.get("method", Config.method))
 
     @cached_property
@@ -113,10 +112,33 @@ class Search:
         """The point closest to the settings of a plain `mmalign train`."""
         return self.searched.nearest(asdict(configure({"method": self.method})))
 
-    def seen(self, seed: int) -> Dataset:
-        """Train and valid as the method sees them under the protocol with this seed."""
-        protocol = replace(self.protocol, seed=seed)
-        return seen_by(find_method(self.method), self.dataset, protocol.masks(self.dataset))
+    def jobs_at(self, point: Mapping[str, Value]) -> list[Job]:
+        """The runs of a trial at this point, one a seed, in the setting of the search."""
+        return [
+            Job(
+                visible=self.protocol.visible,
+                victim=self.protocol.victim,
+                survival=self.protocol.survival,
+                config=self.config_at(point, seed),
+                settings=self.protocol.setting,
+            )
+            for seed in self.seeds
+        ]
+
+    @cached_property
+    def data_hash(self) -> str:
+        """Hash of what the runs see of the data: the pair of modalities."""
+        return dataset_hash(self.dataset.only([self.protocol.visible, self.protocol.victim]))
+
+    def site(self, folder: Path) -> Site:
+        """What a worker must know to do the runs of this search in a directory."""
+        return Site(
+            folder.absolute(),
+            self.source or Source(""),
+            dataset_hash(self.dataset),
+            splits=SEEN,
+            device=str(self.device),
+        )
 
     def identity(self) -> dict[str, Any]:
         """All that must be equal for a trial to belong to this search."""
@@ -126,7 +148,7 @@ class Search:
             "mmalign": __version__,
             "torch": str(torch.__version__),
             "device": self.device.type,
-            "data": dataset_hash(self.dataset),
+            "data": self.data_hash,
             "protocol": protocol,
             "settings": self.fixed,
             "space": self.searched.to_json(),

@@ -1,4 +1,4 @@
-"""Spaces of settings to search: the paper's grids, and ranges around them."""
+"""Spaces of settings to search: choices, ranges, and the points that they make."""
 
 import itertools
 import math
@@ -205,69 +205,3 @@ def _whole_values(dimension: Dimension | None, otherwise: Value) -> Iterator[Val
             yield from values
         case Range(low, high, step=step):
             yield from range(int(low), int(high) + 1, step)
-
-
-def _grid(name: str, **choices: tuple[Value, ...]) -> Space:
-    return Space(name, {setting: Choice(values) for setting, values in choices.items()})
-
-
-SPACES: Mapping[str, Space] = {
-    space.name: space
-    for space in (
-        _grid(
-            "paper-mosi",
-            learning_rate=(1e-3, 2e-3),
-            fit_learning_rate=(1e-4, 5e-4, 1e-3),
-            dim=(32, 40),
-            heads=(4, 8),
-            batch_size=(32,),
-            warm_up=(1, 2),
-            patience=(10,),
-            contrastive_weight=(0.05, 0.1),
-            window=(4, 5, 8, 9, 10),
-        ),
-        _grid(
-            "paper-mosei",
-            learning_rate=(1e-4,),
-            fit_learning_rate=(2e-5, 1e-4),
-            dim=(32, 40),
-            heads=(4, 8),
-            batch_size=(32,),
-            warm_up=(1, 2),
-            patience=(5,),
-            contrastive_weight=(0.05, 0.1),
-            window=(4, 5, 6, 7, 8),
-        ),
-        _grid(
-            "paper-meld",
-            learning_rate=(1e-3, 1e-4),
-            fit_learning_rate=(5e-4, 5e-5),
-            dim=(32, 64),
-            heads=(4, 8),
-            batch_size=(32,),
-            warm_up=(1,),
-            patience=(5,),
-            contrastive_weight=(0.05, 0.1),
-            window=(3, 4, 5, 8),
-        ),
-        Space(
-            "ranges",
-            {
-                "learning_rate": Range(1e-4, 5e-3, is_log=True),
-                "fit_learning_rate": Range(2e-5, 5e-3, is_log=True),
-                "dim": Range(16, 64, step=8),
-                "heads": Choice((2, 4, 8)),
-                "batch_size": Choice((16, 32, 64)),
-                "warm_up": Range(1, 3),
-                "window": Range(3, 12),
-                "epsilon": Range(0.02, 1.0, is_log=True),
-                "dropout": Range(0.0, 0.4),
-                "weight_decay": Range(1e-6, 1e-2, is_log=True),
-                "contrastive_weight": Range(0.01, 1.0, is_log=True),
-                "both_passes": Choice((False, True)),
-                "step_contrast_weight": Choice((0.0, 0.3, 1.0)),
-            },
-        ),
-    )
-}
-"""The paper's table "Hyperparameter Search", column by column, and ranges around it."""

@@ -1,4 +1,4 @@
-"""A user's own space, in a TOML file; or one of ours, by name."""
+"""Spaces in TOML files: ours, by name, or a user's own."""
 
 import math
 from collections.abc import Mapping
@@ -9,7 +9,6 @@ from typing import Any
 from mmalign.errors import ConfigError, suggestion
 from mmalign.experiments.tuning.spaces import (
     NOT_SEARCHED,
-    SPACES,
     Choice,
     Dimension,
     Range,
@@ -50,9 +49,12 @@ def read_space(file: Path) -> Space:
     Raises:
         ConfigError: If it cannot be read or makes no sense; with all problems.
     """
+    return _to_space(str(file), read_config(file))
+
+
+def _to_space(title: str, content: Mapping[str, Any]) -> Space:
     problems: list[str] = []
     dimensions: dict[str, Dimension] = {}
-    content = read_config(file)
     for name, given in content.items():
         try:
             dimensions[name] = _dimension(name, given)
@@ -61,8 +63,8 @@ def read_space(file: Path) -> Space:
     if not content:
         problems.append("names no setting")
     if problems:
-        raise ConfigError([f"{file}: {problem}" for problem in problems])
-    return Space(str(file), dimensions)
+        raise ConfigError([f"{title}: {problem}" for problem in problems])
+    return Space(title, dimensions)
 
 
 def _dimension(name: str, given: Any) -> Dimension:
@@ -111,3 +113,10 @@ def _typed(name: str, value: Any) -> Any:
         raise ConfigError(f"{name} must be of type {TYPES[name].__name__}, got {value!r}")
     typed: Value = value
     return typed
+
+
+SPACES: Mapping[str, Space] = {
+    name: _to_space(name, content)
+    for name, content in read_config(Path(__file__).with_name("spaces.toml")).items()
+}
+"""The paper's grids, and ranges around them."""

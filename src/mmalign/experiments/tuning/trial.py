@@ -17,7 +17,7 @@ class Trial:
     Attributes:
         number: Trials are counted from 0.
         state: `running`; `complete`; `diverged`: training failed at this point; `interrupted`: its
-            process died, the point is tried again and this trial does not count.
+            process died before it had a point, and it does not count.
         point: The searched settings.
         score: Mean validation score over the seeds, larger is better: weighted F1 or negative MAE;
             NaN for a trial that is not complete.
