@@ -66,6 +66,8 @@ def bench(
 
     os.environ.update(ONE_THREAD)  # before numpy and torch are imported
     if Path(data).suffix == ".toml":
+        own = {"suite": suite, "pairs": pairs, "methods": methods, "config": config}
+        _refuse_beside_study({**own, "set": settings, "list": only_list})
         conduct_study(Path(data), root, only, options.make_engine(engine, jobs, address), out)
         return
     if not suite:
@@ -100,6 +102,13 @@ def bench(
         grid = extend_grid(out, dataset, source, entries).only(entries)
         _run(grid, runner, out, keep)
     _conclude(grid, out)
+
+
+def _refuse_beside_study(given: dict[str, object]) -> None:
+    """Refuse options that a study file states itself."""
+    wrong = [f"--{name}: a study file says what is run" for name, value in given.items() if value]
+    if wrong:
+        raise ConfigError(wrong)
 
 
 def conduct_study(
