@@ -25,7 +25,7 @@ from mmalign.experiments.engines.local import LocalEngine
 from mmalign.experiments.grid import Grid
 from mmalign.experiments.running import run_grid
 from mmalign.runs.artifact import MANIFEST
-from mmalign.runs.run import CHECKPOINT
+from mmalign.runs.run import CHECKPOINT, Run
 from tests.experiments.tiny import SETTINGS, tiny_grid, write_data
 from tests.training.small import small_dataset
 
@@ -149,19 +149,19 @@ def sharing(place: Path) -> dict:
     """Two engines on one grid at once: every run is done by one of them, once."""
     grid = big_grid(place, "shared")
     diary = place / "diary"
-    perform = worker.perform
+    train = Run._train
 
-    def written_down(job, dataset, folder, **options) -> None:
+    def written_down(run: Run, on_epoch) -> dict:
         with diary.open("a") as stream:
-            stream.write(f"{os.getppid()} {folder.name}\n")
-        perform(job, dataset, folder, **options)
+            stream.write(f"{os.getppid()} {run.out.name}\n")
+        return train(run, on_epoch)
 
-    worker.perform = written_down
+    Run._train = written_down
     try:
         engines = [in_a_fork(lambda: _run_quietly(grid)) for _ in range(2)]
         codes = [os.waitpid(engine, 0)[1] for engine in engines]
     finally:
-        worker.perform = perform
+        Run._train = train
     lines = [line.split() for line in diary.read_text().splitlines()]
     return {
         "codes": codes,
