@@ -53,7 +53,7 @@ def test_the_example_studies_can_be_read(tmp_path):
     study, datasets = blocks(FILE, "toml")
     file = tmp_path / "study.toml"
     file.write_text(study)
-    assert read_study(file).choice == Choice(settings={"learning_rate": [1e-3, 2e-3]})
+    assert read_study(file).choice == Choice(learning_rates=[1e-3, 2e-3])
     file.write_text("title = 'x'\nsystems = {}\n" + datasets)
     assert read_study(file).datasets["mosi"].splits["test"] == SplitRule(split="valid")
 
