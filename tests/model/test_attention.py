@@ -1,0 +1,34 @@
+"""Attention equals torch's, and its gradients are right."""
+
+import torch
+
+from mmalign.model.attention import Attention, TransformerLayer
+
+
+def test_attention_equals_torch_s():
+    """nn.MultiheadAttention with the same weights is the oracle."""
+    torch.manual_seed(0)
+    ours = Attention(8, 2).double()
+    theirs = torch.nn.MultiheadAttention(8, 2, batch_first=True).double()
+    with torch.no_grad():
+        theirs.in_proj_weight.copy_(torch.cat((ours.query.weight, ours.key_value.weight)))
+        theirs.in_proj_bias.copy_(torch.cat((ours.query.bias, ours.key_value.bias)))
+        theirs.out_proj.weight.copy_(ours.out.weight)
+        theirs.out_proj.bias.copy_(ours.out.bias)
+    queries, memory = torch.randn(3, 4, 8).double(), torch.randn(3, 6, 8).double()
+    is_valid = torch.arange(6) < torch.tensor([[6], [1], [3]])
+    expected, _ = theirs(queries, memory, memory, key_padding_mask=~is_valid)
+    torch.testing.assert_close(
+        ours(queries, memory, is_valid[:, None]), expected, atol=1e-12, rtol=0
+    )
+
+
+def test_gradients_are_right():
+    torch.manual_seed(0)
+    layer = TransformerLayer(4, 2, 0.0).double()
+    is_valid = torch.tensor([[[True, True, False]]])
+    inputs = (
+        torch.randn(1, 3, 4).double().requires_grad_(),
+        torch.randn(1, 3, 4).double().requires_grad_(),
+    )
+    assert torch.autograd.gradcheck(lambda a, b: layer(a, b, is_valid), inputs)

@@ -1,0 +1,20 @@
+"""The backbone's config refuses nonsense."""
+
+import pytest
+
+from mmalign.errors import ConfigError
+from mmalign.model.config import BackboneConfig
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"dim": 10, "heads": 4}, "must divide"),
+        ({"dropout": 1.0}, "dropout must be in"),
+        ({"kernel": 2}, "kernel must be odd"),
+        ({"encoder_layers": 0}, "encoder_layers"),
+    ],
+)
+def test_nonsense_is_refused(changes, message):
+    with pytest.raises(ConfigError, match=message):
+        BackboneConfig(**changes)
