@@ -145,6 +145,9 @@ def test_no_grid_another_version_and_damage_are_told(tmp_path):
     tiny_grid(tmp_path / "grid")
     file = tmp_path / "grid" / "grid.json"
     content = json.loads(file.read_text())
+    file.write_text(json.dumps({name: part for name, part in content.items() if name != "format"}))
+    with pytest.raises(MMAlignError, match="a grid of an older format"):
+        open_grid(tmp_path / "grid")
     file.write_text(json.dumps({**content, "mmalign": "0.0.0"}))
     with pytest.raises(MMAlignError, match=r"made by mmalign 0\.0\.0"):
         open_grid(tmp_path / "grid")

@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 ALL = "all"
 
 
+BESIDE_A_STUDY = ("data", "out", "engine", "jobs", "address", "root", "only")
+"""What `bench` takes beside a study file."""
+
+
 def bench(
+    context: typer.Context,
     data: options.Data,
     out: Annotated[Path, typer.Option(help="Directory to create, or to go on with.")],
     suite: Annotated[
@@ -66,8 +71,7 @@ def bench(
 
     os.environ.update(ONE_THREAD)  # before numpy and torch are imported
     if Path(data).suffix == ".toml":
-        own = {"suite": suite, "pairs": pairs, "methods": methods, "config": config}
-        _refuse_beside_study({**own, "set": settings, "list": only_list})
+        _refuse_beside_study(context)
         conduct_study(Path(data), root, only, options.make_engine(engine, jobs, address), out)
         return
     if not suite:
@@ -101,14 +105,24 @@ def bench(
             return
         grid = extend_grid(out, dataset, source, entries).only(entries)
         _run(grid, runner, out, keep)
-    _conclude(grid, out)
+    _conclude(grid)
+    typer.echo(f"next: mmalign report {out}")
 
 
-def _refuse_beside_study(given: dict[str, object]) -> None:
-    """Refuse options that a study file states itself."""
-    wrong = [f"--{name}: a study file says what is run" for name, value in given.items() if value]
-    if wrong:
-        raise ConfigError(wrong)
+def _refuse_beside_study(context: typer.Context) -> None:
+    """Refuse every option that was given beside a study file and that the file states itself."""
+    given = [
+        f"{parameter.opts[0]}: a study file says what is run"
+        for parameter in context.command.params
+        if parameter.name not in BESIDE_A_STUDY and _is_given(context, parameter.name)
+    ]
+    if given:
+        raise ConfigError(given)
+
+
+def _is_given(context: typer.Context, name: str | None) -> bool:
+    source = None if name is None else context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def conduct_study(
@@ -128,7 +142,8 @@ def conduct_study(
             lambda grid: _run(grid, engine, grid.folder, study.keep),
         )
     for grid in grids:
-        _conclude(grid, grid.folder)
+        _conclude(grid)
+    typer.echo(f"next: mmalign report {out}")
 
 
 def _run(grid: "Grid", engine: "Engine", out: Path, keep: "Keep") -> None:
@@ -148,16 +163,15 @@ def _run(grid: "Grid", engine: "Engine", out: Path, keep: "Keep") -> None:
             raise typer.Exit(130) from None
 
 
-def _conclude(grid: "Grid", out: Path) -> None:
+def _conclude(grid: "Grid") -> None:
     failures = grid.failures()
     done = len(grid.jobs) - len(grid.pending())
-    typer.echo(f"{done} of {len(grid.jobs)} runs are done: {out / 'results.csv'}")
+    typer.echo(f"{done} of {len(grid.jobs)} runs are done: {grid.folder / 'results.csv'}")
     if failures:
         typer.echo(f"{len(failures)} failed:", err=True)
         for run, error in failures.items():
             typer.echo(f"  {grid.describe(run)}: {error} ({grid.run_folder(run)})", err=True)
         raise typer.Exit(1)
-    typer.echo(f"next: mmalign report {out}")
 
 
 def _print_list(grid: "Grid") -> None:

@@ -106,7 +106,7 @@ def _flags(command: Callable[..., None]) -> dict[str, str]:
 
     flags = {}
     for name, parameter in inspect.signature(command).parameters.items():
-        option = get_args(parameter.annotation)[1]
+        option = next(iter(get_args(parameter.annotation)[1:]), None)  # none for Typer's context
         if isinstance(option, typer.models.OptionInfo) and not hasattr(Config, name):
             # Typer keeps the first spelling that is declared where others keep a default.
             is_declared = isinstance(option.default, str)

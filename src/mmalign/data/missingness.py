@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from hashlib import blake2b
+from os import PathLike
 from pathlib import Path
 
 from mmalign.data.dataset import Dataset
@@ -125,20 +126,20 @@ class Masks:
                 )
         return replace(pair, splits=splits)
 
-    def save(self, file: Path) -> None:
+    def save(self, file: str | PathLike[str]) -> None:
         """Write the protocol and every missing id, so that the same masks can be loaded again."""
         content = {"protocol": asdict(self.protocol), "missing": dict(self.missing)}
-        write_atomically(file, (json.dumps(content, indent=1, default=list) + "\n").encode())
+        write_atomically(Path(file), (json.dumps(content, indent=1, default=list) + "\n").encode())
 
     @staticmethod
-    def load(file: Path) -> "Masks":
+    def load(file: str | PathLike[str]) -> "Masks":
         """The masks that `save` wrote.
 
         Raises:
             DataError: If the file is not such a file.
         """
-        with located(file=file):
-            return Masks.parse(bytes(map_file(file)))
+        with located(file=Path(file)):
+            return Masks.parse(bytes(map_file(Path(file))))
 
     @staticmethod
     def parse(content: bytes) -> "Masks":
