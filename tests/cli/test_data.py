@@ -166,7 +166,9 @@ def test_bad_input_gets_one_clear_error_and_no_output(tmp_path):
 def test_a_path_that_does_not_exist():
     done = mmalign("data", "inspect", "nowhere")
     assert done.returncode == 2
-    assert done.stderr == "error: file nowhere: there is no such file or directory\n"
+    assert (
+        done.stderr == "error: file nowhere: there is no such file or directory. Check the path.\n"
+    )
 
 
 @pytest.mark.parametrize(("policy", "verb"), [("zero", "set to zero"), ("clip", "clipped")])

@@ -95,7 +95,11 @@ def _read_shard(file: Path) -> Shard:
         raise error.located(file=file) from None
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise damaged(f"not a readable Parquet file ({reason})", file=file) from error
+        raise DataError(
+            f"not a readable Parquet file ({reason})",
+            file=file,
+            fix="It may be truncated; copy or convert it again.",
+        ) from error
 
 
 def _description(schema: pa.Schema) -> dict[str, Any]:
