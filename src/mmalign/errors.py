@@ -95,7 +95,9 @@ def located(**place: str | Path | int | None) -> _Located:
 
 def damaged(problem: str, **place: Any) -> DataError:
     """Make the error for a file that is not as it was written."""
-    return DataError(problem, fix="The file may be truncated or damaged; copy it again.", **place)
+    return DataError(
+        problem, fix="The file may be truncated or damaged; copy or convert it again.", **place
+    )
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
