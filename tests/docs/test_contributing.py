@@ -1,5 +1,6 @@
 """What CONTRIBUTING says of layers, tests and imputers is true."""
 
+import ast
 import re
 import tomllib
 from pathlib import Path
@@ -79,3 +80,25 @@ def test_the_example_row_makes_a_method_that_trains(last_step, monkeypatch):
 def test_every_method_of_the_contract_is_explained():
     methods = {name for name, value in vars(Imputer).items() if callable(value)}
     assert all(f"`{name}`" in TEXT or f"def {name}(" in TEXT for name in methods)
+
+
+SOURCE = Path(__file__).parents[2] / "src"
+LONGEST_FILE, LONGEST_FUNCTION = 350, 50
+
+
+def test_no_file_and_no_function_is_too_long_to_read():
+    """Docstrings do not count, and the signature of a command is a list of options."""
+    long = []
+    for file in SOURCE.rglob("*.py"):
+        text = file.read_text(encoding="utf-8")
+        if len(text.splitlines()) > LONGEST_FILE:
+            long.append(str(file))
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef) and code_lines(node) > LONGEST_FUNCTION:
+                long.append(f"{file}: {node.name}")
+    assert long == []
+
+
+def code_lines(node: ast.FunctionDef) -> int:
+    body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+    return node.end_lineno - body[0].lineno + 1 if body else 0
