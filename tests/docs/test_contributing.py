@@ -93,9 +93,8 @@ def test_no_file_and_no_function_is_too_long_to_read():
         text = file.read_text(encoding="utf-8")
         if len(text.splitlines()) > LONGEST_FILE:
             long.append(str(file))
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.FunctionDef) and code_lines(node) > LONGEST_FUNCTION:
-                long.append(f"{file}: {node.name}")
+        functions = (n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef))
+        long += [f"{file}: {f.name}" for f in functions if code_lines(f) > LONGEST_FUNCTION]
     assert long == []
 
 
