@@ -31,7 +31,7 @@ class Source:
     non_finite: str = "reject"
     label: str | None = None
     vectors: str | None = None
-    splits: Mapping[str, SplitRule] = field(default_factory=dict)
+    splits: Mapping[str, SplitRule] = field(default_factory=dict, hash=False)
     steps: int | None = None
 
     def load(self, names: Collection[str] | None = None) -> Dataset:
