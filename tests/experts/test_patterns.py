@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmalign.experts.patterns import KERNELS, TAPS, fit_patterns
+from mmalign.experts.kernels import TAPS
+from mmalign.experts.patterns import KERNELS, fit_patterns
 
 
 def plain_share(steps: np.ndarray, kernel, dilation: int, channels, threshold: float) -> float:

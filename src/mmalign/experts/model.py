@@ -62,12 +62,11 @@ class Experts:
         task = task_of(rows)
         names = self.modalities or _modalities(rows)
         split = labelled(rows, names, task)
+        members = None if groups is None else np.array([groups(clip_id) for clip_id in split.ids])
+        lessons = {name: _lesson(split, name, task, members, self.seed) for name in names}
         _check_present(split, names)
         require_finite(split)
-        members = None if groups is None else np.array([groups(clip_id) for clip_id in split.ids])
-        self.experts = {
-            name: learn_modality(_lesson(split, name, task, members, self.seed)) for name in names
-        }
+        self.experts = {name: learn_modality(lesson) for name, lesson in lessons.items()}
         self.task = task
         return self
 
@@ -218,7 +217,7 @@ def _check_present(split: Split, names: Sequence[str]) -> None:
 
 
 def _lesson(split: Split, name: str, task: Task, members: np.ndarray | None, seed: int) -> Lesson:
-    rows = np.flatnonzero(split.is_present(name))
+    rows = np.flatnonzero(split.is_present(name)) if name in split.sequences else np.array([], int)
     steps = [one for row in rows if (one := split.sequences[name][int(row)]) is not None]
     if len(steps) < 2 or split.labels is None:
         raise DataError(

@@ -10,13 +10,12 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from jaxtyping import Bool, Float32, Int32, Int64
 
 from mmalign.data.clip import Steps
+from mmalign.experts.kernels import TAPS, fill_shares, kernel_answers
 
-TAPS = 9
 KERNELS: Int32[np.ndarray, "kernels 3"] = np.array(
     list(itertools.combinations(range(TAPS), 3)), dtype=np.int32
 )
@@ -44,7 +43,7 @@ class Patterns:
         """Shares of steps above each threshold, one row a clip of any length."""
         shares = np.empty((len(clips), self.thresholds.size), np.float32)
         for row, steps in enumerate(clips):
-            _shares(
+            fill_shares(
                 np.ascontiguousarray(steps.T, np.float32),
                 self.dilations,
                 self.kernels,
@@ -76,7 +75,8 @@ def fit_patterns(clips: Sequence[Steps], *, features: int, rng: np.random.Genera
     order = rng.integers(len(clips), size=count)
     for number in range(count):
         signal = clips[order[number]][:, channels[number]].sum(axis=1)
-        answer = _answers(signal.astype(np.float32), int(spread[number]), KERNELS[kernels[number]])
+        answer = np.empty(len(signal), np.float32)
+        kernel_answers(signal.astype(np.float32), spread[number], KERNELS[kernels[number]], answer)
         own = quantiles[number * levels : (number + 1) * levels]
         thresholds[number] = np.quantile(answer, own)
     return Patterns(spread, kernels, channels, thresholds)
@@ -100,41 +100,3 @@ def _draw_channels(
     for row, size in enumerate(sizes):
         chosen[row, rng.choice(channels, min(size, channels), replace=False)] = True
     return chosen
-
-
-@numba.njit(cache=True, fastmath=True)
-def _answers(
-    signal: Float32[np.ndarray, " time"], dilation: int, kernel: Int32[np.ndarray, " 3"]
-) -> Float32[np.ndarray, " time"]:
-    """The kernel's answer at each step; beyond the ends there is nothing."""
-    time = len(signal)
-    answer = np.zeros(time, np.float32)
-    for tap in range(TAPS):
-        weight = np.float32(-1.0)
-        if tap == kernel[0] or tap == kernel[1] or tap == kernel[2]:
-            weight = np.float32(2.0)
-        shift = (tap - TAPS // 2) * dilation
-        for step in range(max(0, -shift), min(time, time - shift)):
-            answer[step] += weight * signal[step + shift]
-    return answer
-
-
-@numba.njit(cache=True, fastmath=True)
-def _shares(sequence, dilations, kernels, channels, thresholds, taps, shares) -> None:  # type: ignore[no-untyped-def]
-    """Fill one row of features."""
-    width, time = sequence.shape
-    levels = thresholds.shape[1]
-    signal = np.empty(time, np.float32)
-    for number in range(len(dilations)):
-        signal[:] = 0.0
-        for channel in range(width):
-            if channels[number, channel]:
-                for step in range(time):
-                    signal[step] += sequence[channel, step]
-        answer = _answers(signal, dilations[number], taps[kernels[number]])
-        for level in range(levels):
-            above = 0
-            threshold = thresholds[number, level]
-            for step in range(time):
-                above += answer[step] > threshold
-            shares[number * levels + level] = above / time

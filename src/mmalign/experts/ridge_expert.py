@@ -68,9 +68,9 @@ class RidgeExpert(Expert):
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Take over what `state` gave."""
-        self.patterns = int(state["patterns"])
+        self.patterns = int(state["patterns"].item())
         self.inputs = [
-            Inputs(bool(part["centre"]), part["mean"], part["scale"])
+            Inputs(bool(part["centre"].item()), part["mean"], part["scale"])
             for part in (_under(state, f"inputs/{n}") for n in range(2))
         ]
         count = 2 if self.patterns // 2 else 0

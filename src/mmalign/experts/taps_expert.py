@@ -83,7 +83,7 @@ class TapsExpert(Expert):
         """Take over what `state` gave."""
         self.step_gain, self.mean, self.scale, blocks = map(float, state["numbers"])
         centre, mean, scale = (state[f"inputs/{name}"] for name in ("centre", "mean", "scale"))
-        self.inputs = Inputs(bool(centre), mean, scale)
+        self.inputs = Inputs(bool(centre.item()), mean, scale)
         weights: dict[str, Tensor] = {
             name.removeprefix("network/"): torch.from_numpy(np.array(array))
             for name, array in state.items()
