@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from mmalign import align
     from mmalign.data import Clip, Dataset, Protocol, load_dataset
     from mmalign.estimator import MMAlign
+    from mmalign.experts import Experts
 
 __all__ = [
     "Clip",
     "Dataset",
+    "Experts",
     "MMAlign",
     "Protocol",
     "__version__",
@@ -29,6 +31,7 @@ __all__ = [
 _HOMES = {
     "Clip": "mmalign.data",
     "Dataset": "mmalign.data",
+    "Experts": "mmalign.experts",
     "MMAlign": "mmalign.estimator",
     "Protocol": "mmalign.data",
     "load_dataset": "mmalign.data",

@@ -1,0 +1,76 @@
+"""Input sense: how a modality's sequences are centred and scaled before anything reads them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float32
+
+from mmalign.data.clip import Steps
+
+SMOOTH = 0.3
+"""Neighbouring steps that correlate by more than this are a signal, not a list of words."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sense:
+    """What is done to a modality's sequences.
+
+    Attributes:
+        centre: Whether each clip loses its own mean: where somebody stood, how a wrist was tilted.
+        own_scale: Whether each channel has its own scale; else the modality has one for all.
+        smooth: Whether neighbouring steps are alike, so that differences and small shifts in time
+            mean something.
+    """
+
+    centre: bool
+    own_scale: bool
+    smooth: bool
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """A sense with the statistics of the training clips.
+
+    Attributes:
+        centre: Whether each clip loses its own mean.
+        mean: Mean of each channel; zero where clips lose their own.
+        scale: Scale of each channel.
+    """
+
+    centre: bool
+    mean: Float32[np.ndarray, " channels"]
+    scale: Float32[np.ndarray, " channels"]
+
+    def __call__(self, clips: Sequence[Steps]) -> list[Steps]:
+        """The sequences as experts read them."""
+        return [self._of(steps) for steps in clips]
+
+    def _of(self, steps: Steps) -> Steps:
+        shifted = steps - (steps.mean(axis=0) if self.centre else self.mean)
+        scaled: Steps = (shifted / self.scale).astype(np.float32)
+        return scaled
+
+
+def fit_inputs(clips: Sequence[Steps], *, centre: bool, own_scale: bool) -> Inputs:
+    """Learn mean and scale from training clips; a constant channel gets the scale of the others."""
+    if centre:
+        mean = np.zeros(clips[0].shape[1], np.float32)
+        shifted = np.concatenate([steps - steps.mean(axis=0) for steps in clips])
+    else:
+        every = np.concatenate(clips)
+        mean = every.mean(axis=0).astype(np.float32)
+        shifted = every - mean
+    spread = np.sqrt(np.mean(shifted.astype(np.float64) ** 2, axis=0))
+    common = float(np.sqrt(np.mean(spread**2))) or 1.0
+    own = np.where(spread > 1e-6 * common, spread, common)
+    scale = own if own_scale else np.full_like(spread, common)
+    return Inputs(centre, mean, scale.astype(np.float32))
+
+
+def is_smooth(clips: Sequence[Steps]) -> bool:
+    """Whether neighbouring steps are alike, on average over channels."""
+    inputs = fit_inputs(clips, centre=True, own_scale=True)(clips)
+    products = [float((s[1:] * s[:-1]).sum()) for s in inputs if len(s) > 1]
+    squares = [float((s[1:] ** 2).sum() + (s[:-1] ** 2).sum()) / 2 for s in inputs if len(s) > 1]
+    return sum(products) > SMOOTH * sum(squares)

@@ -1,0 +1,230 @@
+"""One model for every subset of modalities: the answer is a sum over what a clip has."""
+
+import math
+from collections.abc import Callable, Sequence
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float, Shaped
+
+from mmalign.data.intake import Clips, gathered, labelled, task_of, with_labels_that_fit
+from mmalign.data.non_finite import require_finite
+from mmalign.data.split import Split
+from mmalign.data.task import Classification, Labels, Task
+from mmalign.errors import DataError, MMAlignError
+from mmalign.evaluation.floors import score
+from mmalign.experts.contract import Evidence, Lesson
+from mmalign.experts.modality import ModalityExperts, learn_modality
+from mmalign.experts.saving import load_experts, save_experts
+
+
+class Experts:
+    """Predicts from whatever modalities a clip has; nothing is imputed.
+
+    Each modality has experts of its own, which turn its sequence into evidence. The evidence of the
+    modalities that a clip has is added up, those that few training clips had counting less.
+
+    Args:
+        modalities: Which to use; all that the training clips have by default.
+        seed: Initial weights, random features, order of batches.
+
+    >>> from mmalign.data import TwinConfig, synthetic_twin
+    >>> data = synthetic_twin(TwinConfig(clips=(40, 10, 10))).dataset
+    >>> model = Experts(seed=1)
+    >>> model
+    Experts(seed=1)
+    """
+
+    def __init__(self, modalities: Sequence[str] | None = None, *, seed: int = 0) -> None:
+        self.modalities = None if modalities is None else list(modalities)
+        self.seed = seed
+        self.experts: dict[str, ModalityExperts] = {}
+        self.task: Task | None = None
+
+    def __repr__(self) -> str:
+        chosen = "" if self.modalities is None else f"{self.modalities!r}, "
+        return f"Experts({chosen}seed={self.seed})"
+
+    def fit(self, train: Clips, groups: Callable[[str], str] | None = None) -> "Experts":
+        """Learn from clips, of which any may lack any modality.
+
+        Args:
+            train: Labelled training clips.
+            groups: From a clip's id to its person or video. How sequences are centred and scaled is
+                then chosen on people or videos that were left out, otherwise on single clips.
+
+        Raises:
+            DataError: If a modality or the labels are not in the clips, a clip has no modality at
+                all, or a value is not finite.
+        """
+        rows = gathered(train)
+        task = task_of(rows)
+        names = self.modalities or _modalities(rows)
+        split = labelled(rows, names, task)
+        members = None if groups is None else np.array([groups(clip_id) for clip_id in split.ids])
+        lessons = {name: _lesson(split, name, task, members, self.seed) for name in names}
+        _check_present(split, names)
+        require_finite(split)
+        self.experts = {name: learn_modality(lesson) for name, lesson in lessons.items()}
+        self.task = task
+        return self
+
+    @property
+    def fitted_task(self) -> Task:
+        """What is predicted.
+
+        Raises:
+            MMAlignError: If the model is not fitted yet.
+        """
+        if self.task is None:
+            raise MMAlignError("this model is not fitted. Call fit(clips) first.")
+        return self.task
+
+    @property
+    def classes_(self) -> Shaped[np.ndarray, " classes"]:
+        """Names of the classes, in the order of their indices.
+
+        Raises:
+            AttributeError: If the model is not fitted or predicts numbers, as in scikit-learn.
+        """
+        if not isinstance(self.task, Classification):
+            raise AttributeError("classes_: only a fitted classifier has classes")
+        return np.array(self.task.classes)
+
+    def evidence(self, clips: Clips) -> Evidence:
+        """The sum over the modalities that each clip has.
+
+        Raises:
+            DataError: If a clip has none of the model's modalities, or features that do not fit.
+        """
+        split = with_labels_that_fit(clips, list(self.experts), self.fitted_task)
+        known = [name for name in self.experts if name in split.sequences]
+        _check_present(split, known)
+        require_finite(split)
+        total = np.zeros((len(split), self._outputs()))
+        weight = np.zeros((len(split), 1))
+        for name in known:
+            rows = np.flatnonzero(split.is_present(name))
+            if len(rows):
+                own = self._weight(name)
+                total[rows] += own * self._of(name, split, rows)
+                weight[rows] += own
+        return total if self._outputs() > 1 else total / weight
+
+    def _of(self, name: str, split: Split, rows: np.ndarray) -> Evidence:
+        steps = [split.sequences[name][int(row)] for row in rows]
+        channels = len(self.experts[name].taps.inputs.mean)
+        for row, one in zip(rows, steps, strict=True):
+            if one is None or len(one) == 0 or one.shape[1] != channels:
+                raise DataError(
+                    f"expected [time, {channels}], got {None if one is None else list(one.shape)}",
+                    clip=split.ids[int(row)],
+                    modality=name,
+                    fix="Give the features that the model was trained on, a step or more of them.",
+                )
+        return self.experts[name].evidence([one for one in steps if one is not None])
+
+    def _outputs(self) -> int:
+        return len(self.task.classes) if isinstance(self.task, Classification) else 1
+
+    def _weight(self, name: str) -> float:
+        """By how many training clips had the modality; for numbers, by how well it explains."""
+        experts = self.experts[name]
+        if self._outputs() > 1:
+            return math.sqrt(experts.clips / max(e.clips for e in self.experts.values()))
+        return max(experts.skill / (1 - experts.skill), 1e-3)
+
+    def predict(self, clips: Clips) -> Labels:
+        """One prediction a clip: a number, or the index of a class in `classes_`.
+
+        Raises:
+            DataError: If a clip has none of the model's modalities, or features that do not fit.
+        """
+        found = self.evidence(clips)
+        if self._outputs() > 1:
+            return np.asarray(found.argmax(axis=1), np.int64)
+        return np.asarray(found[:, 0], np.float32)
+
+    def predict_proba(self, clips: Clips) -> Float[np.ndarray, "clips classes"]:
+        """Probability of each class, in the order of `classes_`.
+
+        Raises:
+            DataError: If a clip has none of the model's modalities, or features that do not fit.
+            MMAlignError: If the task is regression.
+        """
+        found = self.evidence(clips)
+        if self._outputs() == 1:
+            raise MMAlignError("probabilities need a classification task. Use predict.")
+        shares = np.exp(found - found.max(axis=1, keepdims=True))
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+    def score(self, clips: Clips) -> dict[str, float]:
+        """The task's metrics on labelled clips.
+
+        Raises:
+            DataError: If a clip has no label, or none of the model's modalities.
+        """
+        split = labelled(clips, list(self.experts), self.fitted_task)
+        if split.labels is None:
+            raise DataError("there are no labels", fix="Give each clip one.")
+        return score(self.fitted_task, self.predict(split), split.labels)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model into a directory, as safetensors and JSON with a hash.
+
+        Raises:
+            MMAlignError: If the model is not fitted, or the directory holds something else.
+        """
+        save_experts(Path(path), self.fitted_task, self.experts, seed=self.seed)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> "Experts":
+        """The model that `save` wrote.
+
+        Raises:
+            CorruptArtifactError: If a file is not as it was written.
+        """
+        task, experts, seed = load_experts(Path(path))
+        model = cls(list(experts), seed=seed)
+        model.task, model.experts = task, experts
+        return model
+
+
+def _modalities(rows: Split | Sequence[object]) -> list[str]:
+    if isinstance(rows, Split):
+        return list(rows.modalities)
+    return list(dict.fromkeys(name for clip in rows for name in getattr(clip, "sequences", ())))
+
+
+def _check_present(split: Split, names: Sequence[str]) -> None:
+    """Check that every modality is known, and that every clip has one of them."""
+    for name in names:
+        if name not in split.sequences:
+            raise DataError(
+                f"there is no modality {name!r}",
+                fix=f"These clips have {', '.join(split.sequences)}.",
+            )
+    present = np.zeros(len(split), bool)
+    for name in names:
+        present |= split.is_present(name)
+    if not present.all():
+        raise DataError(
+            "the clip has none of the model's modalities",
+            clip=split.ids[int(present.argmin())],
+            fix=f"Give it {' or '.join(names) or 'one'}, or leave it out.",
+        )
+
+
+def _lesson(split: Split, name: str, task: Task, members: np.ndarray | None, seed: int) -> Lesson:
+    rows = np.flatnonzero(split.is_present(name)) if name in split.sequences else np.array([], int)
+    steps = [one for row in rows if (one := split.sequences[name][int(row)]) is not None]
+    if len(steps) < 2 or split.labels is None:
+        raise DataError(
+            "fewer than two training clips have the modality",
+            modality=name,
+            fix="Leave it out with modalities=[…], or give more clips that have it.",
+        )
+    groups = None if members is None else np.unique(members[rows], return_inverse=True)[1]
+    is_grouped = groups is not None and len(np.unique(groups)) > 1
+    return Lesson(steps, split.labels[rows], task, groups if is_grouped else None, seed)

@@ -1,0 +1,102 @@
+"""Pattern features: how often small zero-sum kernels match a sequence (after MiniRocket).
+
+Every kernel has nine taps: three of weight 2, six of weight -1. There are 84 of them. Spread out by
+a dilation and applied to a sum of channels, a kernel answers at each step; a feature is the share
+of the steps at which the answer exceeds a threshold taken from training clips.
+(Dempster, Schmidt, Webb: MiniRocket, KDD 2021.)
+"""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float32, Int32, Int64
+
+from mmalign.data.clip import Steps
+from mmalign.experts.kernels import TAPS, fill_shares, kernel_answers
+
+KERNELS: Int32[np.ndarray, "kernels 3"] = np.array(
+    list(itertools.combinations(range(TAPS), 3)), dtype=np.int32
+)
+MOST_DILATIONS = 32
+GOLDEN = (5**0.5 + 1) / 2
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """A bank of pattern features, fitted to training clips.
+
+    Attributes:
+        dilations: Steps between the taps, for each combination of kernel and dilation.
+        kernels: Which kernel, for each combination.
+        channels: Which channels are summed, for each combination.
+        thresholds: What the answer is compared with; as many for every combination.
+    """
+
+    dilations: Int64[np.ndarray, " combinations"]
+    kernels: Int64[np.ndarray, " combinations"]
+    channels: Bool[np.ndarray, "combinations channels"]
+    thresholds: Float32[np.ndarray, "combinations levels"]
+
+    def transform(self, clips: Sequence[Steps]) -> Float32[np.ndarray, "clips features"]:
+        """Shares of steps above each threshold, one row a clip of any length."""
+        shares = np.empty((len(clips), self.thresholds.size), np.float32)
+        for row, steps in enumerate(clips):
+            fill_shares(
+                np.ascontiguousarray(steps.T, np.float32),
+                self.dilations,
+                self.kernels,
+                self.channels,
+                self.thresholds,
+                KERNELS,
+                shares[row],
+            )
+        return shares
+
+
+def fit_patterns(clips: Sequence[Steps], *, features: int, rng: np.random.Generator) -> Patterns:
+    """Choose dilations by the clips' usual length, channels at random, thresholds by quantiles.
+
+    Args:
+        clips: Training sequences.
+        features: About how many features.
+        rng: Draws channels, and the clips that thresholds are taken from.
+    """
+    usual = int(np.median([len(steps) for steps in clips]))
+    levels_in_all = max(1, features // len(KERNELS))
+    dilations, levels = _dilations(usual, levels_in_all)
+    count = len(KERNELS) * len(dilations)
+    spread = np.repeat(dilations, len(KERNELS))
+    kernels = np.tile(np.arange(len(KERNELS)), len(dilations))
+    channels = _draw_channels(count, clips[0].shape[1], rng)
+    quantiles = (np.arange(1, count * levels + 1) * GOLDEN) % 1
+    thresholds = np.empty((count, levels), np.float32)
+    order = rng.integers(len(clips), size=count)
+    for number in range(count):
+        signal = clips[order[number]][:, channels[number]].sum(axis=1)
+        answer = np.empty(len(signal), np.float32)
+        kernel_answers(signal.astype(np.float32), spread[number], KERNELS[kernels[number]], answer)
+        own = quantiles[number * levels : (number + 1) * levels]
+        thresholds[number] = np.quantile(answer, own)
+    return Patterns(spread, kernels, channels, thresholds)
+
+
+def _dilations(length: int, levels: int) -> tuple[Int64[np.ndarray, " dilations"], int]:
+    """Dilations up to where the taps span the clip, spread exponentially; levels for each."""
+    most = max(0.0, np.log2(max(1.0, (length - 1) / (TAPS - 1))))
+    count = min(levels, MOST_DILATIONS)
+    found = np.unique(np.floor(2 ** np.linspace(0, most, count)).astype(np.int64))
+    return found, max(1, levels // len(found))
+
+
+def _draw_channels(
+    count: int, channels: int, rng: np.random.Generator
+) -> Bool[np.ndarray, "combinations channels"]:
+    """Few channels for most combinations: their number is spread exponentially."""
+    most = np.log2(min(channels, TAPS) + 1)
+    sizes = np.floor(2 ** rng.uniform(0, most, count)).astype(int)
+    chosen = np.zeros((count, channels), bool)
+    for row, size in enumerate(sizes):
+        chosen[row, rng.choice(channels, min(size, channels), replace=False)] = True
+    return chosen

@@ -1,0 +1,117 @@
+"""The ridge expert: fixed random features of a sequence, weighted in closed form."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Float32
+
+from mmalign.data.clip import Steps
+from mmalign.experts.contract import Evidence, Expert, Lesson
+from mmalign.experts.inputs import Inputs, Sense, fit_inputs, is_smooth
+from mmalign.experts.patterns import Patterns, fit_patterns
+from mmalign.experts.ridge import Fit, Ridge, fit_ridge
+from mmalign.experts.windows import WIDTHS, Windows, draw_windows
+
+PATTERNS, DETECTORS = 4000, 500
+FEW = 4
+"""A choice between senses is made with a quarter of the features."""
+
+
+class RidgeExpert(Expert):
+    """Pattern features on the channels' own scales and on a common one, and random windows.
+
+    Args:
+        patterns: About how many pattern features; 0 for none, as suits short lists of words.
+        detectors: Random windows of each width.
+    """
+
+    def __init__(self, patterns: int = PATTERNS, detectors: int = DETECTORS) -> None:
+        self.patterns = patterns
+        self.detectors = detectors
+
+    def fit(self, lesson: Lesson, sense: Sense) -> None:
+        """Draw features, and weigh them."""
+        rng = np.random.default_rng(lesson.seed)
+        scales = (sense.own_scale, not sense.own_scale)
+        self.inputs = [fit_inputs(lesson.clips, centre=sense.centre, own_scale=s) for s in scales]
+        seen = [inputs(lesson.clips) for inputs in self.inputs]
+        half = self.patterns // 2
+        self.banks = [fit_patterns(clips, features=half, rng=rng) for clips in seen if half]
+        self.windows = draw_windows(seen[0][0].shape[1], detectors=self.detectors, rng=rng)
+        self.found: Fit = fit_ridge(self._features(seen), lesson.targets(), lesson.groups)
+        self.ridge = self.found.ridge
+
+    def evidence(self, clips: Sequence[Steps]) -> Evidence:
+        """Scores of the classes around -1 and 1, or a number."""
+        return self.ridge.predict(self._features([inputs(clips) for inputs in self.inputs]))
+
+    def held_out(self) -> Evidence:
+        """Evidence of each training clip without it, or without its group, in training."""
+        return self.found.held_out
+
+    def _features(self, seen: list[list[Steps]]) -> Float32[np.ndarray, "clips features"]:
+        pairs = zip(self.banks, seen, strict=False)  # no banks, no patterns
+        parts = [bank.transform(clips) for bank, clips in pairs]
+        return np.concatenate([*parts, self.windows.transform(seen[0])], axis=1)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Inputs, banks, windows and weights."""
+        found: dict[str, np.ndarray] = {"patterns": np.array(self.patterns)}
+        for number, inputs in enumerate(self.inputs):
+            found |= {f"inputs/{number}/{k}": np.asarray(v) for k, v in vars(inputs).items()}
+        for number, bank in enumerate(self.banks):
+            found |= {f"banks/{number}/{k}": v for k, v in vars(bank).items()}
+        found |= {f"windows/{n}": weights for n, weights in enumerate(self.windows.weights)}
+        found["windows/biases"] = self.windows.biases
+        return found | {f"ridge/{name}": array for name, array in vars(self.ridge).items()}
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Take over what `state` gave."""
+        self.patterns = int(state["patterns"].item())
+        self.inputs = [
+            Inputs(bool(part["centre"].item()), part["mean"], part["scale"])
+            for part in (_under(state, f"inputs/{n}") for n in range(2))
+        ]
+        count = 2 if self.patterns // 2 else 0
+        self.banks = [Patterns(**_under(state, f"banks/{number}")) for number in range(count)]
+        weights = tuple(state[f"windows/{number}"] for number in range(len(WIDTHS)))
+        self.windows = Windows(weights, state["windows/biases"])
+        self.detectors = self.windows.biases.shape[1]
+        self.ridge = Ridge(**_under(state, "ridge"))
+
+
+def _under(state: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    start = prefix + "/"
+    return {name.removeprefix(start): a for name, a in state.items() if name.startswith(start)}
+
+
+def choose_sense(lesson: Lesson) -> tuple[Sense, int]:
+    """The sense, and how many pattern features, that do best on clips that were left out.
+
+    What is left out is one group at a time, or one clip where no groups are known. A quarter of the
+    features is enough to tell.
+    """
+    tried = []
+    for sense, patterns in _candidates(is_smooth(lesson.clips)):
+        expert = RidgeExpert(patterns // FEW, DETECTORS // FEW)
+        expert.fit(lesson, sense)
+        tried.append((_skill(lesson, expert.held_out()), sense, patterns))
+    # The first of equals: the plainer choice comes first.
+    _, sense, patterns = max(tried, key=lambda one: one[0])
+    return sense, patterns
+
+
+def _candidates(smooth: bool) -> Iterator[tuple[Sense, int]]:
+    plain = Sense(centre=False, own_scale=False, smooth=smooth)
+    for patterns in (PATTERNS,) if smooth else (0, PATTERNS):
+        for centre in (False, True):
+            for own_scale in (False, True):
+                yield replace(plain, centre=centre, own_scale=own_scale), patterns
+
+
+def _skill(lesson: Lesson, held_out: Evidence) -> float:
+    """Share of right classes, or minus the squared error."""
+    if lesson.outputs > 1:
+        return float(np.mean(held_out.argmax(axis=1) == np.asarray(lesson.labels)))
+    return -float(np.mean((held_out - lesson.targets()) ** 2))

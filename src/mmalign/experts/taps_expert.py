@@ -1,0 +1,109 @@
+"""The taps expert: a small convolutional network, trained by one cycle of learning rates."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mmalign.data.clip import Steps
+from mmalign.data.task import Classification
+from mmalign.experts.augment import Augment
+from mmalign.experts.contract import Evidence, Expert, Lesson
+from mmalign.experts.inputs import Inputs, Sense, fit_inputs
+from mmalign.experts.recipe import Recipe, padded, train_taps
+from mmalign.experts.taps import Taps
+
+EVALUATION_BATCH = 128
+
+
+class TapsExpert(Expert):
+    """Reads a signal with its differences over time, or a list of words as it is.
+
+    Args:
+        dim: Size of a hidden step.
+    """
+
+    def __init__(self, dim: int = 64) -> None:
+        self.dim = dim
+
+    def fit(self, lesson: Lesson, sense: Sense) -> None:
+        """Train a network; its last epoch is kept."""
+        self.inputs = fit_inputs(lesson.clips, centre=sense.centre, own_scale=sense.own_scale)
+        clips = self.inputs(lesson.clips)
+        self.step_gain = _step_gain(clips) if sense.smooth else 0.0
+        self.mean, self.scale = _label_scale(lesson)
+        targets = torch.from_numpy(np.asarray(lesson.labels))
+        if targets.is_floating_point():
+            targets = (targets - self.mean) / self.scale
+        torch.manual_seed(lesson.seed)
+        self.network = self._network(clips[0].shape[1], lesson.outputs, 3 if sense.smooth else 1)
+        train_taps(
+            self.network,
+            clips,
+            targets,
+            recipe=Recipe() if sense.smooth else Recipe(epochs=20),
+            change=Augment() if sense.smooth else None,
+            read=self._read,
+            seed=lesson.seed,
+        )
+
+    def _network(self, channels: int, outputs: int, blocks: int) -> Taps:
+        width = channels * (2 if self.step_gain else 1)
+        return Taps(width, outputs, dim=self.dim, blocks=blocks)
+
+    def _read(self, steps: Steps) -> Steps:
+        """The steps, beside their differences if they are a signal."""
+        if not self.step_gain:
+            return steps
+        differences = np.diff(steps, axis=0, prepend=steps[:1]) * np.float32(self.step_gain)
+        return np.concatenate([steps, differences], axis=1)
+
+    @torch.no_grad()
+    def evidence(self, clips: Sequence[Steps]) -> Evidence:
+        """Log-probabilities of the classes, or a number."""
+        read = [self._read(steps) for steps in self.inputs(clips)]
+        order = sorted(range(len(read)), key=lambda row: len(read[row]))
+        outputs = torch.empty(len(read), self.network.read.out_features)
+        for start in range(0, len(order), EVALUATION_BATCH):
+            rows = order[start : start + EVALUATION_BATCH]
+            outputs[rows] = self.network(*padded([read[row] for row in rows]))
+        if outputs.shape[1] > 1:
+            return outputs.log_softmax(dim=-1).double().numpy()
+        return (outputs * self.scale + self.mean).double().numpy()
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Inputs, label scale and weights."""
+        found = {f"inputs/{name}": np.asarray(value) for name, value in vars(self.inputs).items()}
+        found |= {f"network/{k}": v.numpy() for k, v in self.network.state_dict().items()}
+        numbers = [self.step_gain, self.mean, self.scale, len(self.network.blocks)]
+        return found | {"numbers": np.array(numbers, np.float64)}
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Take over what `state` gave."""
+        self.step_gain, self.mean, self.scale, blocks = map(float, state["numbers"])
+        centre, mean, scale = (state[f"inputs/{name}"] for name in ("centre", "mean", "scale"))
+        self.inputs = Inputs(bool(centre.item()), mean, scale)
+        weights: dict[str, Tensor] = {
+            name.removeprefix("network/"): torch.from_numpy(np.array(array))
+            for name, array in state.items()
+            if name.startswith("network/")
+        }
+        self.dim = len(weights["norm.weight"])
+        self.network = self._network(len(mean), len(weights["read.bias"]), int(blocks))
+        self.network.load_state_dict(weights)
+        self.network.eval()
+
+
+def _step_gain(clips: Sequence[Steps]) -> float:
+    """What brings differences between steps to the size of the steps."""
+    steps = np.concatenate(clips)
+    differences = np.concatenate([np.diff(one, axis=0) for one in clips])
+    size = float(np.sqrt(np.mean(differences.astype(np.float64) ** 2))) if len(differences) else 0.0
+    return float(np.sqrt(np.mean(steps.astype(np.float64) ** 2))) / size if size else 1.0
+
+
+def _label_scale(lesson: Lesson) -> tuple[float, float]:
+    if isinstance(lesson.task, Classification):
+        return 0.0, 1.0
+    return float(np.mean(lesson.labels)), float(np.std(lesson.labels)) or 1.0

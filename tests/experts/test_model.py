@@ -1,0 +1,180 @@
+"""One model for every subset."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import mmalign
+from mmalign.data.clip import Clip
+from mmalign.errors import CorruptArtifactError, DataError, MMAlignError
+from mmalign.experts import Experts, modality, taps_expert
+from mmalign.experts.recipe import Recipe
+from mmalign.experts.taps_expert import TapsExpert
+
+NAMES = ("pose", "wrist", "voice")
+
+
+def made_clips(count: int, *, seed: int, numbers: bool = False) -> list[Clip]:
+    """Each modality shows the label as a pace, in steps of its own; the voice is noise."""
+    rng = np.random.default_rng(seed)
+    clips = []
+    for row in range(count):
+        kind = row % 3
+        label = float(kind) + 0.1 * float(rng.normal()) if numbers else "abc"[kind]
+
+        def wave(length: int, width: int, kind: int = kind) -> np.ndarray:
+            phases = rng.uniform(0, 6, width)
+            noise = 0.3 * rng.normal(size=(length, width))
+            steps = np.sin(np.arange(length)[:, None] * (0.4 + 0.3 * kind) + phases) + noise
+            return steps.astype(np.float32)
+
+        sequences = {
+            "pose": wave(18, 4),
+            "wrist": wave(25 + row % 4, 3),
+            "voice": rng.normal(size=(10, 2)).astype(np.float32),
+        }
+        clips.append(Clip(f"person{row % 5}-{row}", label, sequences))
+    return clips
+
+
+def with_holes(clips: list[Clip]) -> list[Clip]:
+    """Every clip lacks one modality, by turns."""
+    return [
+        replace(clip, sequences={**clip.sequences, NAMES[row % 3]: None})
+        for row, clip in enumerate(clips)
+    ]
+
+
+@pytest.fixture(scope="module")
+def small():
+    """Networks that train in a second."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(modality, "TapsExpert", lambda: TapsExpert(16))
+        patch.setattr(taps_expert, "Recipe", lambda **_: Recipe(epochs=12))
+        yield
+
+
+@pytest.fixture(scope="module")
+def model(small):
+    return Experts(seed=3).fit(with_holes(made_clips(90, seed=0)), groups=lambda i: i[:7])
+
+
+TEST = made_clips(30, seed=1)
+
+
+def only(clips: list[Clip], *names: str) -> list[Clip]:
+    return [
+        replace(c, sequences={n: s for n, s in c.sequences.items() if n in names}) for c in clips
+    ]
+
+
+def test_every_subset_has_an_answer_and_more_modalities_do_not_hurt(model):
+    scores = {s: model.score(only(TEST, *s))["accuracy"] for s in [("pose",), ("wrist",), NAMES]}
+    assert min(scores.values()) > 0.6
+    assert scores[NAMES] >= max(scores[("pose",)], scores[("wrist",)]) - 0.05
+    assert set(model.predict(only(TEST, "voice"))) <= {0, 1, 2}
+
+
+def test_absent_null_and_masked_are_the_same(model):
+    absent = only(TEST, "pose", "wrist")
+    null = [replace(c, sequences={**c.sequences, "voice": None}) for c in absent]
+    poisoned = [
+        replace(c, sequences={**c.sequences, "voice": np.full((4, 2), np.nan, np.float32)})
+        for c in absent
+    ]
+    split = mmalign.data.split.Split.from_clips(poisoned, list(NAMES), model.task)
+    masked = split.without("voice", split.ids)
+    expected = model.evidence(absent)
+    for other in (null, masked):
+        np.testing.assert_array_equal(model.evidence(other), expected)
+
+
+def test_order_of_clips_and_batch_mates_change_nothing(model):
+    mixed = with_holes(TEST)
+    found = model.evidence(mixed)
+    np.testing.assert_allclose(model.evidence(mixed[::-1])[::-1], found, atol=1e-4)
+    np.testing.assert_allclose(model.evidence(mixed[4])[0], found[4], atol=1e-4)
+
+
+def test_the_same_seed_gives_the_same_bits(model, small):
+    again = Experts(seed=3).fit(with_holes(made_clips(90, seed=0)), groups=lambda i: i[:7])
+    np.testing.assert_array_equal(again.evidence(TEST), model.evidence(TEST))
+
+
+def test_what_is_hidden_in_training_has_no_say(model, small):
+    clips = with_holes(made_clips(90, seed=0))
+    whole = made_clips(90, seed=0)
+    nan = [
+        replace(
+            clip,
+            sequences={
+                name: full.sequences[name] * np.float32(np.nan) if steps is None else steps
+                for name, steps in clip.sequences.items()
+            },
+        )
+        for clip, full in zip(clips, whole, strict=True)
+    ]
+    split = mmalign.data.split.Split.from_clips(nan, list(NAMES), model.task)
+    for number, name in enumerate(NAMES):
+        split = split.without(name, split.ids[number::3])
+    again = Experts(seed=3).fit(replace(split, labels=np.arange(90) % 3), groups=lambda i: i[:7])
+    np.testing.assert_array_equal(again.evidence(TEST), model.evidence(TEST))
+
+
+def test_probabilities_sum_to_one_and_agree_with_predictions(model):
+    shares = model.predict_proba(with_holes(TEST))
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    assert (shares.argmax(axis=1) == model.predict(with_holes(TEST))).all()
+    assert model.classes_.tolist() == ["a", "b", "c"]
+
+
+def test_saved_and_loaded_it_answers_the_same_and_damage_is_refused(model, tmp_path):
+    model.save(tmp_path / "saved")
+    model.save(tmp_path / "saved")  # replaced as a whole
+    back = Experts.load(tmp_path / "saved")
+    np.testing.assert_array_equal(back.evidence(with_holes(TEST)), model.evidence(with_holes(TEST)))
+    file = tmp_path / "saved" / "experts.safetensors"
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(CorruptArtifactError):
+        Experts.load(tmp_path / "saved")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").touch()
+    with pytest.raises(MMAlignError, match="holds other files"):
+        model.save(tmp_path / "mine")
+
+
+def test_numbers_are_predicted_better_than_by_their_mean(small):
+    train, test = (made_clips(n, seed=s, numbers=True) for n, s in ((90, 0), (30, 1)))
+    model = Experts().fit(with_holes(train))
+    mean = np.mean([clip.label for clip in train])
+    floor = np.mean([abs(clip.label - mean) for clip in test])
+    for names in (("pose",), ("wrist",), NAMES):
+        assert model.score(only(test, *names))["mae"] < 0.9 * floor
+    with pytest.raises(MMAlignError, match="classification"):
+        model.predict_proba(test)
+
+
+@pytest.mark.parametrize(
+    ("clips", "message"),
+    [
+        (only(TEST[:2]), "none of the model's modalities"),
+        ([Clip("x", None, {"pose": np.ones((4, 9), np.float32)})], r"expected \[time, 4\]"),
+        ([Clip("x", None, {"pose": np.full((4, 4), np.nan, np.float32)})], "non-finite"),
+    ],
+)
+def test_clips_that_do_not_fit_are_refused_by_name(model, clips, message):
+    with pytest.raises(DataError, match=message) as found:
+        model.predict(clips)
+    assert clips[0].id in str(found.value)
+
+
+def test_bad_training_clips_and_unfitted_models_are_refused(model):
+    with pytest.raises(DataError, match="fewer than two training clips"):
+        Experts(["smell"]).fit(TEST)
+    with pytest.raises(DataError, match="fewer than two training clips"):
+        Experts().fit([*only(TEST[:9], "pose"), *only(TEST[9:10], "pose", "wrist")])
+    with pytest.raises(MMAlignError, match="not fitted"):
+        Experts().predict(TEST)

@@ -1,0 +1,60 @@
+"""Pattern features against a plain loop."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mmalign.experts.kernels import TAPS
+from mmalign.experts.patterns import KERNELS, fit_patterns
+
+
+def plain_share(steps: np.ndarray, kernel, dilation: int, channels, threshold: float) -> float:
+    signal = steps[:, channels].sum(axis=1)
+    above = 0
+    for step in range(len(signal)):
+        answer = 0.0
+        for tap in range(TAPS):
+            place = step + (tap - TAPS // 2) * dilation
+            if 0 <= place < len(signal):
+                answer += (2.0 if tap in kernel else -1.0) * signal[place]
+        above += answer > threshold
+    return above / len(signal)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(1, 30), st.integers(1, 12), st.integers(0, 99))
+def test_a_feature_is_the_share_of_steps_above_its_threshold(length, width, seed):
+    rng = np.random.default_rng(seed)
+    clips = [rng.normal(size=(length + n, width)).astype(np.float32) for n in range(4)]
+    bank = fit_patterns(clips, features=200, rng=rng)
+    found = bank.transform(clips)
+    levels = bank.thresholds.shape[1]
+    for feature in rng.integers(found.shape[1], size=20):
+        number, level = divmod(int(feature), levels)
+        expected = plain_share(
+            clips[2],
+            KERNELS[bank.kernels[number]],
+            int(bank.dilations[number]),
+            bank.channels[number],
+            float(bank.thresholds[number, level]),
+        )
+        assert abs(found[2, feature] - expected) <= 1 / len(clips[2]) + 1e-6  # a tie may round
+
+
+def test_there_are_84_kernels_that_sum_to_zero():
+    assert KERNELS.shape == (84, 3)
+    assert 3 * 2 - (TAPS - 3) == 0
+
+
+def test_a_constant_is_nothing_to_a_kernel_away_from_the_ends():
+    clips = [np.full((50, 1), value, np.float32) for value in (1.0, 3.0)]
+    bank = fit_patterns(clips, features=84, rng=np.random.default_rng(0))
+    assert np.isfinite(bank.transform(clips)).all()
+
+
+def test_channels_are_few_for_most_combinations():
+    rng = np.random.default_rng(0)
+    clips = [rng.normal(size=(20, 40)).astype(np.float32)]
+    counts = fit_patterns(clips, features=2000, rng=rng).channels.sum(axis=1)
+    assert counts.min() == 1
+    assert counts.max() <= TAPS

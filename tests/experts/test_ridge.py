@@ -1,0 +1,49 @@
+"""Closed forms against refitting and scikit-learn."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge as Oracle
+
+from mmalign.experts.ridge import fit_ridge
+
+RNG = np.random.default_rng(0)
+FEATURES = RNG.normal(size=(30, 50))
+TARGETS = np.stack([FEATURES[:, 0] + 0.1 * RNG.normal(size=30), RNG.normal(size=30)], axis=1)
+
+
+def standard(features: np.ndarray) -> np.ndarray:
+    return (features - FEATURES.mean(axis=0)) / FEATURES.std(axis=0)
+
+
+def test_weights_are_those_of_scikit_learn():
+    fit = fit_ridge(FEATURES, TARGETS)
+    oracle = Oracle(alpha=fit.penalty).fit(standard(FEATURES), TARGETS)
+    new = RNG.normal(size=(7, 50))
+    np.testing.assert_allclose(fit.ridge.predict(new), oracle.predict(standard(new)), atol=1e-8)
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(30) % 7])
+def test_what_is_said_of_left_out_clips_is_what_refitting_says(groups):
+    fit = fit_ridge(FEATURES, TARGETS, groups)
+    for group in range(5):
+        out = np.arange(30) == group if groups is None else groups == group
+        # Standardised by all clips, as the closed form is; only weights and intercept are refitted.
+        oracle = Oracle(alpha=fit.penalty).fit(standard(FEATURES[~out]), TARGETS[~out])
+        np.testing.assert_allclose(
+            fit.held_out[out], oracle.predict(standard(FEATURES[out])), atol=1e-6
+        )
+
+
+def test_features_without_spread_count_for_nothing():
+    constant = np.concatenate([FEATURES, np.full((30, 2), 5.0)], axis=1)
+    fit = fit_ridge(constant, TARGETS)
+    moved = constant.copy()
+    moved[:, -2:] = 100.0
+    np.testing.assert_allclose(fit.ridge.predict(moved), fit.ridge.predict(constant))
+
+
+def test_noise_gets_a_large_penalty_and_signal_a_small_one():
+    clean = FEATURES @ RNG.normal(size=(50, 1))
+    noise = RNG.normal(size=(30, 1))
+    assert fit_ridge(FEATURES[:, :5], FEATURES[:, :1]).penalty < fit_ridge(FEATURES, noise).penalty
+    assert fit_ridge(FEATURES, clean).error(clean) < float(clean.var())
