@@ -14,7 +14,7 @@ from mmalign.experiments.conducting import (
     open_study,
     start_study,
 )
-from mmalign.experiments.grid import Grid
+from mmalign.experiments.grid import Grid, open_grid
 from mmalign.experiments.study import read_study
 from mmalign.experiments.work import perform
 from tests.experiments.test_study import CHOICE, write_study
@@ -58,8 +58,6 @@ def test_every_system_gets_the_value_that_validates_best(conducted):
 
 
 def test_the_choice_looks_at_validation_alone(conducted):
-    from mmalign.experiments.grid import open_grid
-
     study, place, _ = conducted
     grid = open_grid(place.choice("first"))
     means = {

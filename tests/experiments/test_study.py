@@ -75,6 +75,7 @@ def test_what_was_chosen_becomes_a_setting_of_its_system(tmp_path):
     [
         ({"more": "sedes = 3"}, "study: 'sedes' is not known"),
         ({"more": "seeds = "}, "Invalid value"),
+        ({"more": 'keep = "wieghts"'}, "keep is one of weights, best, nothing, got 'wieghts'"),
         ({"dataset": "stpes = 3"}, "dataset 'second, cut': 'stpes' is not known"),
         ({"dataset": 'chosen_on = "third"'}, "chosen_on names no dataset: 'third'"),
         ({"table": "[[tables]]\npairs = []"}, "table 3: dataset is missing"),
@@ -99,7 +100,7 @@ def test_mistakes_are_named_with_the_file(tmp_path, parts, message):
 
 def test_unknown_datasets_cannot_be_asked_for(tmp_path):
     study = read_study(write_study(tmp_path))
-    with pytest.raises(ConfigError, match="no dataset 'third'; it has first, second, cut"):
+    with pytest.raises(ConfigError, match="no dataset 'third'; there are first, second, cut"):
         study.only(["third"])
 
 

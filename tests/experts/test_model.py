@@ -167,6 +167,11 @@ def test_clips_that_do_not_fit_are_refused_by_name(model, clips, message):
 
 
 def test_bad_training_clips_and_unfitted_models_are_refused(model):
+    odd = replace(TEST[4], sequences={"pose": np.ones((4, 9), np.float32)})
+    with pytest.raises(
+        DataError, match=rf"expected \[time, 4\].*clip {TEST[4].id}|clip {TEST[4].id}"
+    ):
+        Experts().fit([*only(TEST[:4], "pose"), odd])
     with pytest.raises(DataError, match="fewer than two training clips"):
         Experts(["smell"]).fit(TEST)
     with pytest.raises(DataError, match="fewer than two training clips"):

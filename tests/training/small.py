@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from mmalign.data import Dataset, Protocol, TwinConfig, synthetic_twin
+from mmalign.data.missingness import SETTINGS
 from mmalign.predictor.predictor import Predictor
 from mmalign.runs.artifact import load_artifact
 from mmalign.runs.run import Run
@@ -56,7 +57,7 @@ def train_both_settings(
     dataset: Dataset, config: Config, *, visible: str, victim: str, survival: float
 ) -> Trained:
     protocol = Protocol(visible=visible, victim=victim, survival=survival, seed=config.seed)
-    protocols = protocol.in_both_settings()
+    protocols = tuple(replace(protocol, setting=setting) for setting in SETTINGS)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
         run = Run(dataset=dataset, protocols=protocols, config=config, out=out)

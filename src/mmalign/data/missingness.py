@@ -75,10 +75,6 @@ class Protocol:
         rate = 0.0 if self.setting == "A" and split != "train" else self.survival
         return _exact_floor(rate, clips)
 
-    def in_both_settings(self) -> tuple["Protocol", "Protocol"]:
-        """This protocol in settings A and B, which take the same away from training clips."""
-        return replace(self, setting="A"), replace(self, setting="B")
-
     def apply(self, dataset: Dataset) -> Dataset:
         """The pair of modalities, without the arrays that the protocol takes away.
 

@@ -40,6 +40,11 @@ class Regression:
         return value
 
     @property
+    def outputs(self) -> int:
+        """Numbers that a model answers with."""
+        return 1
+
+    @property
     def dtype(self) -> type[np.float32]:
         """Type of a label in memory and on disk."""
         return np.float32
@@ -77,6 +82,11 @@ class Classification:
                 fix=f"Classes count from 0; this task has {len(self.classes)}.",
             )
         return np.int64(label)
+
+    @property
+    def outputs(self) -> int:
+        """Numbers that a model answers with: one a class."""
+        return len(self.classes)
 
     @property
     def dtype(self) -> type[np.int64]:

@@ -15,7 +15,6 @@ from mmalign.training.config import Config, config_from, config_to_json
 from mmalign.version import __version__
 
 Kind = Literal["train", "speed"]
-BOTH = "AB"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +37,7 @@ class Job:
     survival: float
     config: Config
     analyses: tuple[str, ...] = ()
-    settings: str = BOTH
+    settings: str = "AB"
 
     def address(self, data_hash: str) -> str:
         """Name of the job's directory: the same work on the same data has the same address.
@@ -47,8 +46,6 @@ class Job:
         """
         content = {"mmalign": __version__, "data": data_hash, **self.to_json()}
         del content["analyses"]
-        if self.settings == BOTH:
-            del content["settings"]  # as in grids that were made when there was no choice
         text = json.dumps(content, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 

@@ -5,10 +5,10 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from mmalign.data.split_rules import SplitRule
-from mmalign.errors import ConfigError
+from mmalign.errors import ConfigError, suggestion
 from mmalign.experiments.keeping import Keep
 from mmalign.experiments.source import Source, absolute
 from mmalign.experiments.suites import Scope, Settings
@@ -90,7 +90,7 @@ class Study:
         unknown = [title for title in wanted if title not in self.datasets]
         if unknown:
             raise ConfigError(
-                f"the study has no dataset {unknown[0]!r}; it has {', '.join(self.datasets)}"
+                f"the study has no dataset {unknown[0]!r}; {suggestion(unknown[0], self.datasets)}"
             )
         datasets = {title: self.datasets[title] for title in self.datasets if title in wanted}
         tables = [table for table in self.tables if table.dataset in datasets]
@@ -134,6 +134,8 @@ def folder_name(title: str) -> str:
 
 
 def _parsed(content: dict[str, Any], root: Path) -> Study:
+    if "keep" in content and content["keep"] not in get_args(Keep):
+        raise ConfigError(f"keep is one of {', '.join(get_args(Keep))}, got {content['keep']!r}")
     datasets, chosen_on = {}, {}
     for title, stated in dict(content.get("datasets", {})).items():
         if "chosen_on" in stated:
@@ -184,7 +186,11 @@ def _made(kind: Any, where: str, stated: Mapping[str, Any]) -> Any:
         ConfigError: If the file states too much, too little, or what makes no sense.
     """
     known = {one.name: one for one in fields(kind)}
-    problems = [f"{where}: {name!r} is not known" for name in stated if name not in known]
+    problems = [
+        f"{where}: {name!r} is not known; {suggestion(name, known)}"
+        for name in stated
+        if name not in known
+    ]
     problems += [
         f"{where}: {name} is missing"
         for name, one in known.items()

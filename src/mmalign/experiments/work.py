@@ -38,11 +38,17 @@ def perform(job: Job, dataset: Dataset, folder: Path, *, device: str = "cpu") ->
     run = job.run(dataset, folder, device=device)
     if not is_trained(folder) or (asked and not (folder / WEIGHTS).exists()):
         _train(run)
-    for name in asked:
+    if asked:
+        _analyse(asked, dataset, folder)
+    (folder / CHECKPOINT).unlink(missing_ok=True)
+
+
+def _analyse(names: list[str], dataset: Dataset, folder: Path) -> None:
+    trained = load_artifact(folder)
+    for name in names:
         for draft in drafts_of(analysis_file(folder, name)):  # of a process that was killed
             draft.unlink(missing_ok=True)
-        write_json(analysis_file(folder, name), ANALYSES[name](load_artifact(folder), dataset))
-    (folder / CHECKPOINT).unlink(missing_ok=True)
+        write_json(analysis_file(folder, name), ANALYSES[name](trained, dataset))
 
 
 def is_trained(folder: Path) -> bool:

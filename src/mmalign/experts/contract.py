@@ -1,7 +1,7 @@
 """The contract: an expert learns one modality, and turns its sequences into evidence."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,7 +36,7 @@ class Lesson:
     @property
     def outputs(self) -> int:
         """Numbers of evidence a clip."""
-        return len(self.task.classes) if isinstance(self.task, Classification) else 1
+        return self.task.outputs
 
     def targets(self) -> Float[np.ndarray, "clips outputs"]:
         """1 for a clip's own class and -1 for the others; or the number itself."""
@@ -67,3 +67,9 @@ class Expert(ABC):
     @abstractmethod
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Take over what `state` gave."""
+
+
+def under(state: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    """The arrays whose names start with a prefix and a slash, by the rest of their names."""
+    start = prefix + "/"
+    return {name.removeprefix(start): a for name, a in state.items() if name.startswith(start)}

@@ -48,6 +48,6 @@ def learn_modality(lesson: Lesson) -> ModalityExperts:
     ridge.fit(lesson, sense)
     taps.fit(lesson, sense)
     targets = lesson.targets()
-    error = np.mean((ridge.held_out() - targets) ** 2)
-    skill = 1.0 - float(error / max(float(np.mean((targets - targets.mean(axis=0)) ** 2)), 1e-12))
+    variance = float(np.mean((targets - targets.mean(axis=0)) ** 2))
+    skill = 1.0 - ridge.found.error(targets) / max(variance, 1e-12)
     return ModalityExperts(sense, ridge, taps, len(lesson.clips), min(max(skill, 0.0), 0.999))

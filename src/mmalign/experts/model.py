@@ -1,17 +1,19 @@
 """One model for every subset of modalities: the answer is a sum over what a clip has."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float, Shaped
 
+from mmalign.data.clip import Steps
 from mmalign.data.intake import Clips, gathered, labelled, task_of, with_labels_that_fit
 from mmalign.data.non_finite import require_finite
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task
+from mmalign.data.widths import require_widths
 from mmalign.errors import DataError, MMAlignError
 from mmalign.evaluation.floors import score
 from mmalign.experts.contract import Evidence, Lesson
@@ -29,11 +31,8 @@ class Experts:
         modalities: Which to use; all that the training clips have by default.
         seed: Initial weights, random features, order of batches.
 
-    >>> from mmalign.data import TwinConfig, synthetic_twin
-    >>> data = synthetic_twin(TwinConfig(clips=(40, 10, 10))).dataset
-    >>> model = Experts(seed=1)
-    >>> model
-    Experts(seed=1)
+    >>> Experts(["pose", "wrist"], seed=1)
+    Experts(['pose', 'wrist'], seed=1)
     """
 
     def __init__(self, modalities: Sequence[str] | None = None, *, seed: int = 0) -> None:
@@ -64,8 +63,7 @@ class Experts:
         split = labelled(rows, names, task)
         members = None if groups is None else np.array([groups(clip_id) for clip_id in split.ids])
         lessons = {name: _lesson(split, name, task, members, self.seed) for name in names}
-        _check_present(split, names)
-        require_finite(split)
+        _check(split, {name: lesson.clips[0].shape[-1] for name, lesson in lessons.items()})
         self.experts = {name: learn_modality(lesson) for name, lesson in lessons.items()}
         self.task = task
         return self
@@ -100,38 +98,21 @@ class Experts:
         """
         split = with_labels_that_fit(clips, list(self.experts), self.fitted_task)
         known = [name for name in self.experts if name in split.sequences]
-        _check_present(split, known)
-        require_finite(split)
-        total = np.zeros((len(split), self._outputs()))
+        _check(split, {name: len(self.experts[name].taps.inputs.mean) for name in known})
+        total = np.zeros((len(split), self.fitted_task.outputs))
         weight = np.zeros((len(split), 1))
         for name in known:
             rows = np.flatnonzero(split.is_present(name))
             if len(rows):
                 own = self._weight(name)
-                total[rows] += own * self._of(name, split, rows)
+                total[rows] += own * self.experts[name].evidence(_steps(split, name, rows))
                 weight[rows] += own
-        return total if self._outputs() > 1 else total / weight
-
-    def _of(self, name: str, split: Split, rows: np.ndarray) -> Evidence:
-        steps = [split.sequences[name][int(row)] for row in rows]
-        channels = len(self.experts[name].taps.inputs.mean)
-        for row, one in zip(rows, steps, strict=True):
-            if one is None or len(one) == 0 or one.shape[1] != channels:
-                raise DataError(
-                    f"expected [time, {channels}], got {None if one is None else list(one.shape)}",
-                    clip=split.ids[int(row)],
-                    modality=name,
-                    fix="Give the features that the model was trained on, a step or more of them.",
-                )
-        return self.experts[name].evidence([one for one in steps if one is not None])
-
-    def _outputs(self) -> int:
-        return len(self.task.classes) if isinstance(self.task, Classification) else 1
+        return total if self.fitted_task.outputs > 1 else total / weight
 
     def _weight(self, name: str) -> float:
         """By how many training clips had the modality; for numbers, by how well it explains."""
         experts = self.experts[name]
-        if self._outputs() > 1:
+        if self.fitted_task.outputs > 1:
             return math.sqrt(experts.clips / max(e.clips for e in self.experts.values()))
         return max(experts.skill / (1 - experts.skill), 1e-3)
 
@@ -142,7 +123,7 @@ class Experts:
             DataError: If a clip has none of the model's modalities, or features that do not fit.
         """
         found = self.evidence(clips)
-        if self._outputs() > 1:
+        if self.fitted_task.outputs > 1:
             return np.asarray(found.argmax(axis=1), np.int64)
         return np.asarray(found[:, 0], np.float32)
 
@@ -154,7 +135,7 @@ class Experts:
             MMAlignError: If the task is regression.
         """
         found = self.evidence(clips)
-        if self._outputs() == 1:
+        if self.fitted_task.outputs == 1:
             raise MMAlignError("probabilities need a classification task. Use predict.")
         shares = np.exp(found - found.max(axis=1, keepdims=True))
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
@@ -197,28 +178,29 @@ def _modalities(rows: Split | Sequence[object]) -> list[str]:
     return list(dict.fromkeys(name for clip in rows for name in getattr(clip, "sequences", ())))
 
 
-def _check_present(split: Split, names: Sequence[str]) -> None:
-    """Check that every modality is known, and that every clip has one of them."""
-    for name in names:
-        if name not in split.sequences:
-            raise DataError(
-                f"there is no modality {name!r}",
-                fix=f"These clips have {', '.join(split.sequences)}.",
-            )
+def _check(split: Split, dims: Mapping[str, int]) -> None:
+    """Check that every clip has one of these modalities, of the right width, in finite numbers."""
     present = np.zeros(len(split), bool)
-    for name in names:
+    for name in dims:
         present |= split.is_present(name)
     if not present.all():
         raise DataError(
             "the clip has none of the model's modalities",
             clip=split.ids[int(present.argmin())],
-            fix=f"Give it {' or '.join(names) or 'one'}, or leave it out.",
+            fix=f"Give it {' or '.join(dims) or 'one'}, or leave it out.",
         )
+    require_widths(split, dims)
+    require_finite(split)
+
+
+def _steps(split: Split, name: str, rows: np.ndarray) -> list[Steps]:
+    """The sequences at rows that have the modality."""
+    return [one for row in rows if (one := split.sequences[name][int(row)]) is not None]
 
 
 def _lesson(split: Split, name: str, task: Task, members: np.ndarray | None, seed: int) -> Lesson:
     rows = np.flatnonzero(split.is_present(name)) if name in split.sequences else np.array([], int)
-    steps = [one for row in rows if (one := split.sequences[name][int(row)]) is not None]
+    steps = _steps(split, name, rows)
     if len(steps) < 2 or split.labels is None:
         raise DataError(
             "fewer than two training clips have the modality",

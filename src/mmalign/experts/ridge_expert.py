@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float32
 
 from mmalign.data.clip import Steps
-from mmalign.experts.contract import Evidence, Expert, Lesson
+from mmalign.experts.contract import Evidence, Expert, Lesson, under
 from mmalign.experts.inputs import Inputs, Sense, fit_inputs, is_smooth
 from mmalign.experts.patterns import Patterns, fit_patterns
 from mmalign.experts.ridge import Fit, Ridge, fit_ridge
@@ -46,10 +46,6 @@ class RidgeExpert(Expert):
         """Scores of the classes around -1 and 1, or a number."""
         return self.ridge.predict(self._features([inputs(clips) for inputs in self.inputs]))
 
-    def held_out(self) -> Evidence:
-        """Evidence of each training clip without it, or without its group, in training."""
-        return self.found.held_out
-
     def _features(self, seen: list[list[Steps]]) -> Float32[np.ndarray, "clips features"]:
         pairs = zip(self.banks, seen, strict=False)  # no banks, no patterns
         parts = [bank.transform(clips) for bank, clips in pairs]
@@ -71,19 +67,14 @@ class RidgeExpert(Expert):
         self.patterns = int(state["patterns"].item())
         self.inputs = [
             Inputs(bool(part["centre"].item()), part["mean"], part["scale"])
-            for part in (_under(state, f"inputs/{n}") for n in range(2))
+            for part in (under(state, f"inputs/{n}") for n in range(2))
         ]
         count = 2 if self.patterns // 2 else 0
-        self.banks = [Patterns(**_under(state, f"banks/{number}")) for number in range(count)]
+        self.banks = [Patterns(**under(state, f"banks/{number}")) for number in range(count)]
         weights = tuple(state[f"windows/{number}"] for number in range(len(WIDTHS)))
         self.windows = Windows(weights, state["windows/biases"])
         self.detectors = self.windows.biases.shape[1]
-        self.ridge = Ridge(**_under(state, "ridge"))
-
-
-def _under(state: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
-    start = prefix + "/"
-    return {name.removeprefix(start): a for name, a in state.items() if name.startswith(start)}
+        self.ridge = Ridge(**under(state, "ridge"))
 
 
 def choose_sense(lesson: Lesson) -> tuple[Sense, int]:
@@ -96,7 +87,7 @@ def choose_sense(lesson: Lesson) -> tuple[Sense, int]:
     for sense, patterns in _candidates(is_smooth(lesson.clips)):
         expert = RidgeExpert(patterns // FEW, DETECTORS // FEW)
         expert.fit(lesson, sense)
-        tried.append((_skill(lesson, expert.held_out()), sense, patterns))
+        tried.append((_skill(lesson, expert.found), sense, patterns))
     # The first of equals: the plainer choice comes first.
     _, sense, patterns = max(tried, key=lambda one: one[0])
     return sense, patterns
@@ -110,8 +101,8 @@ def _candidates(smooth: bool) -> Iterator[tuple[Sense, int]]:
                 yield replace(plain, centre=centre, own_scale=own_scale), patterns
 
 
-def _skill(lesson: Lesson, held_out: Evidence) -> float:
-    """Share of right classes, or minus the squared error."""
+def _skill(lesson: Lesson, found: Fit) -> float:
+    """Share of right classes, or minus the squared error, on clips that were left out."""
     if lesson.outputs > 1:
-        return float(np.mean(held_out.argmax(axis=1) == np.asarray(lesson.labels)))
-    return -float(np.mean((held_out - lesson.targets()) ** 2))
+        return float(np.mean(found.held_out.argmax(axis=1) == np.asarray(lesson.labels)))
+    return -found.error(lesson.targets())

@@ -14,6 +14,7 @@ from safetensors.numpy import save as save_arrays
 
 from mmalign.data.task import Task, task_from_json, task_to_json
 from mmalign.errors import CorruptArtifactError, DataError, MMAlignError
+from mmalign.experts.contract import under
 from mmalign.experts.inputs import Sense
 from mmalign.experts.modality import ModalityExperts
 from mmalign.experts.ridge_expert import RidgeExpert
@@ -21,6 +22,7 @@ from mmalign.experts.taps_expert import TapsExpert
 from mmalign.files import replaced_directory, write_atomically
 
 WEIGHTS, CARD = "experts.safetensors", "experts.json"
+FILES = {WEIGHTS, CARD}
 
 
 def save_experts(
@@ -55,9 +57,6 @@ def save_experts(
         write_atomically(draft / CARD, (json.dumps(card, indent=2) + "\n").encode())
 
 
-FILES = {WEIGHTS, CARD}
-
-
 def load_experts(folder: Path) -> tuple[Task, dict[str, ModalityExperts], int]:
     """Task, experts by modality, and seed of the model in a directory.
 
@@ -86,7 +85,6 @@ def _restored(
 ) -> ModalityExperts:
     ridge, taps = RidgeExpert(), TapsExpert()
     for kind, expert in (("ridge", ridge), ("taps", taps)):
-        start = f"{number}/{kind}/"
-        expert.restore({k.removeprefix(start): a for k, a in arrays.items() if k.startswith(start)})
+        expert.restore(under(arrays, f"{number}/{kind}"))
     sense = Sense(**described["sense"])
     return ModalityExperts(sense, ridge, taps, int(described["clips"]), float(described["skill"]))

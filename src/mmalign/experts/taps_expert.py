@@ -9,7 +9,7 @@ from torch import Tensor
 from mmalign.data.clip import Steps
 from mmalign.data.task import Classification
 from mmalign.experts.augment import Augment
-from mmalign.experts.contract import Evidence, Expert, Lesson
+from mmalign.experts.contract import Evidence, Expert, Lesson, under
 from mmalign.experts.inputs import Inputs, Sense, fit_inputs
 from mmalign.experts.recipe import Recipe, padded, train_taps
 from mmalign.experts.taps import Taps
@@ -85,9 +85,8 @@ class TapsExpert(Expert):
         centre, mean, scale = (state[f"inputs/{name}"] for name in ("centre", "mean", "scale"))
         self.inputs = Inputs(bool(centre.item()), mean, scale)
         weights: dict[str, Tensor] = {
-            name.removeprefix("network/"): torch.from_numpy(np.array(array))
-            for name, array in state.items()
-            if name.startswith("network/")
+            name: torch.from_numpy(np.array(array))
+            for name, array in under(state, "network").items()
         }
         self.dim = len(weights["norm.weight"])
         self.network = self._network(len(mean), len(weights["read.bias"]), int(blocks))

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from mmalign.data.columns import first_misfit
 from mmalign.data.non_finite import require_finite
 from mmalign.data.split import Split
+from mmalign.data.widths import require_widths
 from mmalign.errors import DataError
 
 
@@ -22,15 +22,5 @@ def check_features(split: Split, features: Mapping[str, int], *, visible: str) -
             modality=visible,
             fix="Leave the clip out, or train a model whose visible modality it has.",
         )
-    for name, dim in features.items():
-        column = split.sequences[name]
-        row = first_misfit(column, dim)
-        steps = None if row is None else column[row]
-        if row is not None and steps is not None:
-            raise DataError(
-                f"expected [time, {dim}], got {list(steps.shape)}",
-                clip=split.ids[row],
-                modality=name,
-                fix="Give the features that the model was trained on, a step or more of them.",
-            )
+    require_widths(split, features)
     require_finite(split)

@@ -133,6 +133,10 @@ class Run:
             for protocol in self.protocols
         }
 
+    @cached_property
+    def _data_hash(self) -> str:
+        return dataset_hash(self.dataset.only([self.visible, self.victim]))
+
     def _train(self, on_epoch: Watch) -> Result:
         training = self._prepare()
         try:
@@ -196,7 +200,7 @@ class Run:
             "threads": torch.get_num_threads(),
             "processes": self.world.size,
             "device": self.device.type,
-            "data": dataset_hash(self.dataset.only([self.visible, self.victim])),
+            "data": self._data_hash,
             "protocol": {**protocol, "setting": "".join(self._seen)},
             "config": config_to_json(self.config),
         }

@@ -9,7 +9,7 @@ import numpy as np
 from mmalign.data.dataset import Dataset
 from mmalign.data.missingness import Masks
 from mmalign.data.split import Split
-from mmalign.data.task import Classification, Task
+from mmalign.data.task import Task
 from mmalign.errors import ConfigError, suggestion
 from mmalign.imputers import (
     MFM,
@@ -223,7 +223,7 @@ def build_model(
         config,
         visible_features=visible_features,
         victim_features=victim_features,
-        outputs=len(task.classes) if isinstance(task, Classification) else 1,
+        outputs=task.outputs,
     )
     scalers = Scaler(visible_features), Scaler(victim_features)
     return Model(backbone, method.make_imputer(config), scalers)

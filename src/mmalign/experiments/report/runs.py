@@ -218,11 +218,17 @@ def read_runs(grid: Grid, *, decides: str = "") -> Runs:
             f"{grid.folder / GRID}: damaged, {', '.join(lacking)} of the data is missing. "
             "Run the grid again."
         )
-    errors = grid.failures()
+    errors, pending = grid.failures(), grid.pending()
+    done = {_shown(placed): placed for placed in grid.placed if placed.address not in pending}
+    found = {shown: _found(grid, placed) for shown, placed in done.items()}
+    seconds = {placed.address: grid.seconds(placed.address) for placed in done.values()}
     runs = tuple(
-        Run(placed.entry, _found(grid, placed), grid.seconds(placed.address), "")
-        if grid.is_done(placed.address)
-        else Run(placed.entry, {}, 0.0, errors.get(placed.address, ""))
+        Run(
+            placed.entry,
+            found.get(_shown(placed), {}),
+            seconds.get(placed.address, 0.0),
+            errors.get(placed.address, ""),
+        )
         for placed in grid.placed
     )
     if not any(run.is_done for run in runs):
@@ -231,6 +237,11 @@ def read_runs(grid: Grid, *, decides: str = "") -> Runs:
             f"Go on with mmalign bench … --out {grid.folder}."
         )
     return Runs(grid, runs, decides)
+
+
+def _shown(placed: Placed) -> tuple[str, str]:
+    """What tells findings apart: the job, and what of it is shown."""
+    return placed.address, placed.entry.shows
 
 
 def _found(grid: Grid, placed: Placed) -> dict[str, Any]:
