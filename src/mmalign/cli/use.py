@@ -146,7 +146,8 @@ def _masked_ids(run: str, split: str, model: Any) -> Sequence[str]:
     masks = load_masks(Path(run))
     if masks is None or not find_method(model.config.method).is_masked:
         return ()
-    return masks.missing.get(split, ())
+    ids: Sequence[str] = masks.missing.get(split, ())
+    return ids
 
 
 def _without(split: Any, modality: str | None, model: Any) -> Any:

@@ -149,7 +149,7 @@ def load_artifact(folder: Path) -> Artifact:
     return Artifact(Predictor(model, visible, victim, task), config)
 
 
-def load_masks(folder: Path) -> Masks | None:
+def load_masks(folder: Path) -> Masks[Any] | None:
     """The masks a run was trained under, verified; none if the model was saved without a run.
 
     Raises:
