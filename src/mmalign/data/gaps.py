@@ -50,6 +50,13 @@ def declared_gaps(clip: Clip, modality: str, steps: Steps) -> Steps | None:
     Raises:
         DataError: If `observed` does not fit the sequence.
     """
+    unknown = set(clip.observed).difference(clip.sequences)
+    if unknown:
+        raise DataError(
+            f"observed names {min(unknown)!r}, which is no modality of the clip",
+            clip=clip.id,
+            fix=f"The clip has {', '.join(clip.sequences)}.",
+        )
     if modality not in clip.observed:
         return steps
     observed = np.asarray(clip.observed[modality])
