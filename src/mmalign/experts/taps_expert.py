@@ -42,7 +42,7 @@ class TapsExpert(Expert):
             self.network,
             clips,
             targets,
-            recipe=Recipe() if sense.smooth else Recipe(epochs=20),
+            recipe=Recipe(epochs=lesson.epochs if sense.smooth else (lesson.epochs + 1) // 2),
             change=Augment() if sense.smooth else None,
             read=self._read,
             seed=lesson.seed,
