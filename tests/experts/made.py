@@ -4,9 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from mmalign.data import Classification, Dataset
 from mmalign.data.clip import Clip
+from mmalign.data.split import Split
 
 NAMES = ("pose", "wrist", "voice")
+TASK = Classification(("a", "b", "c"))
+DIMS = {"pose": 4, "wrist": 3, "voice": 2}
 
 
 def made_clips(count: int, *, seed: int, numbers: bool = False) -> list[Clip]:
@@ -45,3 +49,20 @@ def only(clips: list[Clip], *names: str) -> list[Clip]:
     return [
         replace(c, sequences={n: s for n, s in c.sequences.items() if n in names}) for c in clips
     ]
+
+
+def made_dataset(**splits) -> Dataset:
+    """A dataset with holes in train and test; other clips, or None, replace a split."""
+    chosen = {
+        "train": with_holes(made_clips(24, seed=0)),
+        "valid": made_clips(9, seed=1),
+        "test": with_holes(made_clips(12, seed=2)),
+    } | splits
+    made = {
+        name: Split.from_clips(
+            [replace(clip, id=f"{clip.id}-{name}") for clip in clips], list(NAMES), TASK
+        )
+        for name, clips in chosen.items()
+        if clips is not None
+    }
+    return Dataset(TASK, DIMS, made)

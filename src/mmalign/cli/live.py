@@ -6,6 +6,7 @@ from typing import Any
 
 import typer
 
+from mmalign.errors import ConfigError
 from mmalign.progress import Display, start_bar
 
 
@@ -44,6 +45,31 @@ class LiveLine(Display):
             self.bar = start_bar("", training.total_epochs, is_kept=True)
             self.has_total = True
         self.bar.update(self.bar.task_ids[0], completed=record["epoch"], description=text)
+
+
+class ModalityLine(Display):
+    """A bar over the modalities on a terminal; one plain line each elsewhere."""
+
+    def __init__(self, *, is_on: bool, events: Callable[[], Any] | None = None) -> None:
+        if events is not None:
+            raise ConfigError("--tensorboard: experts have no losses to show; leave it out")
+        self.is_on = is_on
+
+    def __enter__(self) -> "ModalityLine":
+        if self.is_on and sys.stderr.isatty():
+            self.bar = start_bar("first modality", None)
+        return self
+
+    def show(self, record: dict[str, Any], modalities: list[str]) -> None:
+        """Show that a modality is learned; `modalities` are all that there are."""
+        done = modalities.index(record["modality"]) + 1
+        learned = f"{record['modality']}: {record['clips']} clips, skill {record['skill']:.2f}"
+        if not sys.stderr.isatty():
+            typer.echo(f"{learned} ({done} of {len(modalities)})", err=True)
+            return
+        self.stop()
+        self.bar = start_bar(learned, len(modalities))
+        self.bar.update(self.bar.task_ids[0], completed=done)
 
 
 def _line(record: dict[str, Any]) -> str:

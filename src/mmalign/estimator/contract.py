@@ -1,11 +1,12 @@
 """What every estimator can do, and which of the two a call of `MMAlign` makes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from jaxtyping import Float, Shaped
 
 from mmalign.data.dataset import Dataset
@@ -65,6 +66,25 @@ class MMAlign:
 
     def prepared(self, clips: Clips) -> Split:
         """The clips as the model sees them: checked, and its modalities only."""
+        raise NotImplementedError
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The modalities that the fitted model reads."""
+        raise NotImplementedError
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Those of them that no clip may lack."""
+        return ()
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether the model is meant for clips as a protocol's masks leave them."""
+        return True
+
+    def table(self, splits: Mapping[str, Split]) -> pa.Table:
+        """Predictions and which modalities were there: one row a clip."""
         raise NotImplementedError
 
     def predict(self, clips: Clips) -> Labels:

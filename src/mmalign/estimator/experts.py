@@ -1,10 +1,11 @@
 """The default estimator: experts that answer for every subset of modalities."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from jaxtyping import Float
 
 from mmalign.data.dataset import Dataset
@@ -13,6 +14,7 @@ from mmalign.data.split import Split
 from mmalign.data.task import Labels, Task
 from mmalign.errors import ConfigError, DataError, located, suggestion
 from mmalign.estimator.contract import Groups, MMAlign
+from mmalign.experts.answers import answer_table, answers
 from mmalign.experts.model import Experts
 from mmalign.runs.experts_artifact import KIND, experts_of, saved_experts
 from mmalign.runs.manifest import Saved
@@ -110,6 +112,21 @@ class ExpertsMMAlign(MMAlign):
         names = list(self.experts.experts)
         split = with_labels_that_fit(clips, names, self.experts.fitted_task)
         return split.only([name for name in names if name in split.sequences])
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The modalities that the experts have learned."""
+        return tuple(self.experts.experts)
+
+    def table(self, splits: Mapping[str, Split]) -> pa.Table:
+        """Split, id, prediction, label where known, probabilities, and which modalities were used.
+
+        Raises:
+            DataError: If a clip has none of the model's modalities, or features that do not fit.
+        """
+        seen = {name: self.prepared(split) for name, split in splits.items()}
+        found = {name: answers(self.experts, split) for name, split in seen.items()}
+        return answer_table(self.experts, seen, found)
 
     def predict(self, clips: Clips) -> Labels:
         """One prediction a clip: a number, or the index of a class in `classes_`.

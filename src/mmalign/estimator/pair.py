@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from jaxtyping import Float
 
 from mmalign.data.dataset import Dataset
@@ -18,7 +19,7 @@ from mmalign.estimator.contract import Groups, MMAlign
 from mmalign.predictor.device import choose_device
 from mmalign.predictor.features import check_features
 from mmalign.predictor.plans import dense_plans, imputed_steps
-from mmalign.predictor.predictor import Predictor, Watch
+from mmalign.predictor.predictor import Predictor, Watch, prediction_table
 from mmalign.runs.artifact import Artifact, artifact_of
 from mmalign.runs.manifest import Saved
 from mmalign.training.config import Config, config_to_json
@@ -227,6 +228,36 @@ class PairMMAlign(MMAlign):
         if not find_method(self.config.method).is_aligned:
             raise MMAlignError(f"method {self.config.method!r} does not align modalities")
         return dense_plans(self.fitted, self.prepared(clips))
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The visible modality and the victim."""
+        return self.visible, self.victim
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The visible modality."""
+        return (self.visible,)
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether the method is meant for clips as a protocol's masks leave them."""
+        return find_method(self.config.method).is_masked
+
+    def table(self, splits: Mapping[str, Split]) -> pa.Table:
+        """Split, id, prediction, label where known, and whether the victim was there.
+
+        Raises:
+            DataError: If features do not fit the model, or its output is not finite.
+        """
+        seen = {name: self.prepared(split) for name, split in splits.items()}
+        # Some methods show the visible modality in the victim's place: what counts is the clip's.
+        nowhere = {name: np.zeros(len(split), bool) for name, split in splits.items()}
+        present = {
+            name: split.is_present(self.victim) if self.victim in split.sequences else nowhere[name]
+            for name, split in splits.items()
+        }
+        return prediction_table(self.fitted, seen, present=present)
 
     def watch_with(self, watch: Watch) -> None:
         """Let `watch` see the batches go by that are predicted from now on."""

@@ -78,6 +78,19 @@ class Experts:
             DataError: If a modality or the labels are not in the clips, a clip has no modality at
                 all, or a value is not finite.
         """
+        task, lessons = self.lessons(train, groups)
+        self.experts = {name: learn(name, lesson) for name, lesson in lessons.items()}
+        self.task = task
+        return self
+
+    def lessons(
+        self, train: Clips, groups: Callable[[str], str] | None = None
+    ) -> tuple[Task, dict[str, Lesson]]:
+        """The task, and what the experts of each modality learn from; see `fit`.
+
+        Raises:
+            DataError: As `fit` does, but before anything is learned.
+        """
         rows = gathered(train)
         task = task_of(rows)
         names = self.modalities or _modalities(rows)
@@ -88,9 +101,7 @@ class Experts:
             for name in names
         }
         _check(split, {name: lesson.clips[0].shape[-1] for name, lesson in lessons.items()})
-        self.experts = {name: learn(name, lesson) for name, lesson in lessons.items()}
-        self.task = task
-        return self
+        return task, lessons
 
     @property
     def fitted_task(self) -> Task:

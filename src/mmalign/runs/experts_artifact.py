@@ -1,9 +1,12 @@
 """A model of experts on disk: the same files as the paper's, and `kind` in `config.json`."""
 
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from mmalign.errors import CorruptArtifactError
 from mmalign.experts.inputs import Sense
+from mmalign.experts.modality import ModalityExperts
 from mmalign.experts.model import Experts
 from mmalign.runs.card import card_text, task_in_words
 from mmalign.runs.manifest import Saved
@@ -61,6 +64,12 @@ def _card(model: Experts, summary: str) -> str:
         body=f"Task: {task_in_words(model.fitted_task)}.\n\n{table}\n\n{explained}\n\n{summary}",
         comment="clips may lack any modality, but not all",
     )
+
+
+def describe_modality(experts: ModalityExperts) -> dict[str, Any]:
+    """Sense, number of training clips and skill, as plain values."""
+    sense = asdict(experts.sense)
+    return {"sense": sense, "clips": experts.clips, "skill": experts.skill}
 
 
 def sense_in_words(sense: Sense) -> str:

@@ -1,0 +1,37 @@
+"""An answer taken apart by modality."""
+
+import pytest
+
+from mmalign.data.split import Split
+from mmalign.experts import Experts
+from mmalign.experts.explanation import explain_clip
+from tests.experts.made import NAMES, TASK, made_clips, only
+
+
+@pytest.mark.parametrize("numbers", [False, True])
+def test_an_explanation_is_what_the_model_says_of_parts(numbers):
+    model = Experts(epochs=1).fit(made_clips(15, seed=0, numbers=numbers))
+    (clip,) = made_clips(1, seed=1, numbers=numbers)
+    split = Split.from_clips([clip], list(NAMES), model.fitted_task)
+    found = explain_clip(model, split)
+    assert list(found.shares) == list(NAMES)
+    for name, share in found.shares.items():
+        rest = [other for other in NAMES if other != name]
+        for answer, part in ((share.alone, [name]), (share.without, rest)):
+            said = model.predict(only([clip], *part))[0]
+            expected = f"{said:.3f}" if numbers else TASK.classes[said]
+            assert answer.label == expected
+    if numbers:
+        assert str(found.answer) == found.answer.label
+        return
+    total = model.evidence(split)[0]
+    said = int(model.predict(split)[0])
+    parts = sum(share.evidence for share in found.shares.values())
+    assert parts == pytest.approx(total[said] - total.mean(), abs=1e-5)
+    assert (
+        found.answer.value
+        == found.answer.share
+        == pytest.approx(model.predict_proba(split)[0, said])
+    )
+    alone = explain_clip(model, split.only(["pose"]))
+    assert alone.shares["pose"].without is None
