@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from mmalign.data.clip import Steps
+from mmalign.data.gaps import require_no_gaps
 from mmalign.data.intake import Clips, gathered, labelled, task_of, with_labels_that_fit
 from mmalign.data.non_finite import require_finite
 from mmalign.data.split import Split
@@ -179,7 +180,7 @@ def _modalities(rows: Split | Sequence[object]) -> list[str]:
 
 
 def _check(split: Split, dims: Mapping[str, int]) -> None:
-    """Check that every clip has one of these modalities, of the right width, in finite numbers."""
+    """Check that every clip has one of these modalities, the right width, finite numbers."""
     present = np.zeros(len(split), bool)
     for name in dims:
         present |= split.is_present(name)
@@ -189,6 +190,7 @@ def _check(split: Split, dims: Mapping[str, int]) -> None:
             clip=split.ids[int(present.argmin())],
             fix=f"Give it {' or '.join(dims) or 'one'}, or leave it out.",
         )
+    require_no_gaps(split.gapped)
     require_widths(split, dims)
     require_finite(split)
 
