@@ -15,8 +15,9 @@ import pytest
 from mmalign.data import Masks
 from mmalign.errors import CorruptArtifactError, DataError, MMAlignError
 from mmalign.runs import run
-from mmalign.runs.artifact import load_artifact, load_masks
+from mmalign.runs.artifact import load_artifact
 from mmalign.runs.machine import describe_machine
+from mmalign.runs.manifest import load_masks
 from mmalign.runs.run import CHECKPOINT
 from mmalign.training.losses import TrainingError
 from tests.training.small import (

@@ -1,7 +1,6 @@
 """`mmalign evaluate`, `predict` and `explain`: a trained run on data."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,15 +33,14 @@ def evaluate(
     from mmalign.cli.tables import print_scores
     from mmalign.data import load_dataset
     from mmalign.evaluation.floors import constant_floor
-    from mmalign.runs.artifact import is_trained_on
+    from mmalign.runs.manifest import is_trained_on
 
     model = _load(run, device, threads)
     dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
     clips = _without(dataset[split], without, model)
     masked = () if as_is else _masked_ids(run, split, model)
     # Ids alone may be numbers that any file has.
-    pair = {"visible": model.visible, "victim": model.victim}
-    if masked and is_trained_on(Path(run), dataset, **pair):
+    if masked and is_trained_on(Path(run), dataset, [model.visible, model.victim]):
         clips = clips.without(model.victim, masked)
         typer.echo("under the run's masks; --as-is leaves them out")
     elif masked:
@@ -132,15 +130,13 @@ def _load(run: str, device: str, threads: int) -> Any:
 
     torch.set_num_threads(threads)
     model = mmalign.load(run, device=device)
-    model.predictor = replace(
-        model.fitted, watch=lambda batches, total: track(batches, "predicting", total=total)
-    )
+    model.watch_with(lambda batches, total: track(batches, "predicting", total=total))
     return model
 
 
 def _masked_ids(run: str, split: str, model: Any) -> Sequence[str]:
     """Ids of the split that lost their victim when the run was trained."""
-    from mmalign.runs.artifact import load_masks
+    from mmalign.runs.manifest import load_masks
     from mmalign.training.methods import find_method
 
     masks = load_masks(Path(run))

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
@@ -19,7 +20,16 @@ from mmalign.errors import DataError, MMAlignError
 from mmalign.evaluation.floors import score
 from mmalign.experts.contract import Evidence, Lesson
 from mmalign.experts.modality import ModalityExperts, learn_modality
-from mmalign.experts.saving import load_experts, save_experts
+from mmalign.experts.saving import (
+    Card,
+    load_experts,
+    pack_experts,
+    save_experts,
+    unpack_experts,
+)
+
+Learn = Callable[[str, Lesson], ModalityExperts]
+"""From a modality's name and its lesson to its experts."""
 
 
 class Experts:
@@ -31,14 +41,18 @@ class Experts:
     Args:
         modalities: Which to use; all that the training clips have by default.
         seed: Initial weights, random features, order of batches.
+        epochs: Passes of the networks over the clips; half as many where steps are words.
 
     >>> Experts(["pose", "wrist"], seed=1)
     Experts(['pose', 'wrist'], seed=1)
     """
 
-    def __init__(self, modalities: Sequence[str] | None = None, *, seed: int = 0) -> None:
+    def __init__(
+        self, modalities: Sequence[str] | None = None, *, seed: int = 0, epochs: int = 40
+    ) -> None:
         self.modalities = None if modalities is None else list(modalities)
         self.seed = seed
+        self.epochs = epochs
         self.experts: dict[str, ModalityExperts] = {}
         self.task: Task | None = None
 
@@ -46,13 +60,20 @@ class Experts:
         chosen = "" if self.modalities is None else f"{self.modalities!r}, "
         return f"Experts({chosen}seed={self.seed})"
 
-    def fit(self, train: Clips, groups: Callable[[str], str] | None = None) -> "Experts":
+    def fit(
+        self,
+        train: Clips,
+        groups: Callable[[str], str] | None = None,
+        *,
+        learn: Learn = lambda _, lesson: learn_modality(lesson),
+    ) -> "Experts":
         """Learn from clips, of which any may lack any modality.
 
         Args:
             train: Labelled training clips.
             groups: From a clip's id to its person or video. How sequences are centred and scaled is
                 then chosen on people or videos that were left out, otherwise on single clips.
+            learn: What makes a modality's experts; a run that was stopped remembers them.
 
         Raises:
             DataError: If a modality or the labels are not in the clips, a clip has no modality at
@@ -63,9 +84,12 @@ class Experts:
         names = self.modalities or _modalities(rows)
         split = labelled(rows, names, task)
         members = None if groups is None else np.array([groups(clip_id) for clip_id in split.ids])
-        lessons = {name: _lesson(split, name, task, members, self.seed) for name in names}
+        lessons = {
+            name: replace(_lesson(split, name, task, members, self.seed), epochs=self.epochs)
+            for name in names
+        }
         _check(split, {name: lesson.clips[0].shape[-1] for name, lesson in lessons.items()})
-        self.experts = {name: learn_modality(lesson) for name, lesson in lessons.items()}
+        self.experts = {name: learn(name, lesson) for name, lesson in lessons.items()}
         self.task = task
         return self
 
@@ -99,19 +123,27 @@ class Experts:
         """
         split = with_labels_that_fit(clips, list(self.experts), self.fitted_task)
         known = [name for name in self.experts if name in split.sequences]
-        _check(split, {name: len(self.experts[name].taps.inputs.mean) for name in known})
+        dims = self.dims()
+        _check(split, {name: dims[name] for name in known})
         total = np.zeros((len(split), self.fitted_task.outputs))
         weight = np.zeros((len(split), 1))
         for name in known:
             rows = np.flatnonzero(split.is_present(name))
             if len(rows):
-                own = self._weight(name)
+                own = self.weight(name)
                 total[rows] += own * self.experts[name].evidence(_steps(split, name, rows))
                 weight[rows] += own
         return total if self.fitted_task.outputs > 1 else total / weight
 
-    def _weight(self, name: str) -> float:
-        """By how many training clips had the modality; for numbers, by how well it explains."""
+    def dims(self) -> dict[str, int]:
+        """Features a step of each modality."""
+        return {name: len(experts.taps.inputs.mean) for name, experts in self.experts.items()}
+
+    def weight(self, name: str) -> float:
+        """How much a modality counts in the sum.
+
+        By how many training clips had the modality; for numbers, by how well it explains.
+        """
         experts = self.experts[name]
         if self.fitted_task.outputs > 1:
             return math.sqrt(experts.clips / max(e.clips for e in self.experts.values()))
@@ -158,7 +190,15 @@ class Experts:
         Raises:
             MMAlignError: If the model is not fitted, or the directory holds something else.
         """
-        save_experts(Path(path), self.fitted_task, self.experts, seed=self.seed)
+        save_experts(Path(path), *self.packed())
+
+    def packed(self) -> tuple[bytes, Card]:
+        """All that was learned: arrays as safetensors, and the rest as plain values.
+
+        Raises:
+            MMAlignError: If the model is not fitted.
+        """
+        return pack_experts(self.fitted_task, self.experts, seed=self.seed, epochs=self.epochs)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Experts":
@@ -167,8 +207,17 @@ class Experts:
         Raises:
             CorruptArtifactError: If a file is not as it was written.
         """
-        task, experts, seed = load_experts(Path(path))
-        model = cls(list(experts), seed=seed)
+        return cls.unpacked(*load_experts(Path(path)))
+
+    @classmethod
+    def unpacked(cls, payload: bytes, card: Card) -> "Experts":
+        """The model that `packed` gave.
+
+        Raises:
+            CorruptArtifactError: If it gave something else.
+        """
+        task, experts = unpack_experts(payload, card)
+        model = cls(list(experts), seed=card["seed"], epochs=card.get("epochs", 40))
         model.task, model.experts = task, experts
         return model
 

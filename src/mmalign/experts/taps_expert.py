@@ -36,7 +36,7 @@ class TapsExpert(Expert):
         targets = torch.from_numpy(np.asarray(lesson.labels))
         if targets.is_floating_point():
             targets = (targets - self.mean) / self.scale
-        recipe = Recipe() if sense.smooth else Recipe(epochs=20)
+        recipe = Recipe(epochs=lesson.epochs if sense.smooth else (lesson.epochs + 1) // 2)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(lesson.seed)
             self.network = Taps(

@@ -18,7 +18,7 @@ from mmalign.data.fingerprint import dataset_hash
 from mmalign.data.missingness import Protocol
 from mmalign.errors import ConfigError, DataError
 from mmalign.files import drafts_of
-from mmalign.runs.artifact import MANIFEST, MASKS, SAVED_FILES, Artifact, save_artifact, seal
+from mmalign.runs.artifact import Artifact
 from mmalign.runs.checkpoint import load_checkpoint, save_checkpoint
 from mmalign.runs.claim import (
     BusyFolderError,
@@ -28,6 +28,7 @@ from mmalign.runs.claim import (
     refuse_foreign,
 )
 from mmalign.runs.machine import describe_machine
+from mmalign.runs.manifest import MANIFEST, MASKS, SAVED_FILES, seal, write_saved
 from mmalign.runs.records import read_json, write_json, write_json_lines
 from mmalign.runs.result import PREDICTIONS, RESULT, TIMING, Outcome, Result, summary
 from mmalign.training.config import Config, config_to_json
@@ -187,7 +188,7 @@ class Run:
         write_json(self.out / TIMING, {"seconds": training.state.seconds})
         write_json(self.out / RESULT, result)
         artifact = Artifact(training.predictor, self.config)
-        save_artifact(self.out, artifact, summary=summary(result))
+        write_saved(self.out, artifact.saved(summary(result)))
         seal(self.out, self._identity())
         return result
 
