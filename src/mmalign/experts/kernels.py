@@ -14,9 +14,9 @@ TAPS = 9
 def kernel_answers(sequence, channels, dilation, kernel, signal, answers):
     """Fills ``answers`` ``[time]`` with a kernel's answer at each step.
 
-    ``sequence`` is ``[channels, time]``; those that ``channels`` names are summed. Three taps, those
-    of ``kernel``, weigh 2, the others -1: three times the three less all nine. Beyond the ends
-    there is nothing; ``signal`` has room for zeros there.
+    ``sequence`` is ``[channels, time]``; those that ``channels`` names are summed. Three taps,
+    those of ``kernel``, weigh 2, the others -1: three times the three less all nine. Beyond the
+    ends there is nothing; ``signal`` has room for zeros there.
     """
     width, time = sequence.shape
     room = TAPS // 2 * dilation

@@ -77,9 +77,7 @@ def fit_patterns(clips: Sequence[Steps], *, features: int, rng: np.random.Genera
     for giver in np.unique(givers):
         chosen = np.flatnonzero(givers == giver)
         sequence = _transposed(clips[giver])
-        fill_thresholds(
-            sequence, chosen, spread, kernels, channels, KERNELS, quantiles, thresholds
-        )
+        fill_thresholds(sequence, chosen, spread, kernels, channels, KERNELS, quantiles, thresholds)
     return Patterns(spread, kernels, channels, thresholds)
 
 

@@ -13,7 +13,6 @@ from torch.nn import functional
 from mmalign.data.clip import Steps
 from mmalign.experts.taps import Taps
 
-
 Change = Callable[[Tensor, Tensor], Tensor]
 """From a padded batch and its lengths to the same clips, a little different."""
 
@@ -62,14 +61,18 @@ def train_taps(
     size = recipe.batch_size * (2 if len(clips) >= 500 else 1)
     total = recipe.epochs * math.ceil(len(clips) / size)
     optimizer = torch.optim.AdamW(
-        network.parameters(), lr=1.0, betas=(0.9, 0.99), weight_decay=recipe.weight_decay, fused=True
+        network.parameters(),
+        lr=1.0,
+        betas=(0.9, 0.99),
+        weight_decay=recipe.weight_decay,
+        fused=True,
     )
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: recipe.learning_rate * cycle(step / total, recipe.warm_up)
     )
     network.train()
     for _ in range(recipe.epochs):
-        for rows in torch.randperm(len(clips)).split(size):
+        for rows in torch.split(torch.randperm(len(clips)), size):
             features, lengths = padded([sequences[row] for row in rows.tolist()])
             if change is not None:
                 features = change(features, lengths)

@@ -50,6 +50,15 @@ class Shifted(torch.autograd.Function):
         return total[:, reach : reach + time], None
 
 
+def shifted(
+    steps: Float[Tensor, "batch time dim"], offsets: tuple[int, ...]
+) -> Float[Tensor, "batch time wide"]:
+    """Each step beside the steps at these offsets; beyond the ends there are zeros."""
+    beside: Float[Tensor, "batch time wide"]
+    beside = Shifted.apply(steps, offsets)  # type: ignore[no-untyped-call]
+    return beside
+
+
 class TapsBlock(nn.Module):
     """Reads distant steps beside the maximum of near ones, and adds what it finds.
 
@@ -71,7 +80,7 @@ class TapsBlock(nn.Module):
         self, steps: Float[Tensor, "batch time dim"], inside: Bool[Tensor, "batch time 1"] | None
     ) -> Float[Tensor, "batch time dim"]:
         """The steps with what was found; zeros stay outside."""
-        far = self.far(Shifted.apply(_kept(self.narrow(steps), inside), OFFSETS))
+        far = self.far(shifted(_kept(self.narrow(steps), inside), OFFSETS))
         highest = functional.max_pool1d(steps.transpose(1, 2), 3, stride=1, padding=1)
         near = self.near(highest.transpose(1, 2))
         found = self.norm(torch.cat((far, near), dim=-1))
@@ -119,7 +128,7 @@ class Taps(nn.Module):
         """Hidden steps; zero from each clip's length on."""
         inside = _inside(lengths, features.shape[1])
         seen = _kept(self._with_differences(features), inside)
-        steps = _kept(torch.relu(self.norm(self.stem(Shifted.apply(seen, STEM)))), inside)
+        steps = _kept(torch.relu(self.norm(self.stem(shifted(seen, STEM)))), inside)
         for block in self.blocks:
             steps = block(steps, inside)
         return steps
