@@ -93,7 +93,7 @@ def test_an_explanation_says_what_each_modality_says(run, data, tmp_path):
     assert "pose: evidence" in done.stdout
     assert "voice: evidence" in done.stdout
     assert "wrist" not in done.stdout  # the clip lacks it
-    assert "nothing else is there" in alone.stdout
+    assert "without it nothing else is there" in alone.stdout
 
 
 MISTAKES = [

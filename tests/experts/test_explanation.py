@@ -14,24 +14,19 @@ def test_an_explanation_is_what_the_model_says_of_parts(numbers):
     (clip,) = made_clips(1, seed=1, numbers=numbers)
     split = Split.from_clips([clip], list(NAMES), model.fitted_task)
     found = explain_clip(model, split)
-    assert list(found.shares) == list(NAMES)
-    for name, share in found.shares.items():
+    for name in NAMES:
         rest = [other for other in NAMES if other != name]
-        for answer, part in ((share.alone, [name]), (share.without, rest)):
+        for answer, part in ((found.alone[name], [name]), (found.without[name], rest)):
             said = model.predict(only([clip], *part))[0]
-            expected = f"{said:.3f}" if numbers else TASK.classes[said]
-            assert answer.label == expected
+            assert answer.label == (f"{said:.3f}" if numbers else TASK.classes[said])
+    total = model.evidence(split)[0]
+    parts = sum(share.evidence for share in found.shares)
     if numbers:
+        assert parts + model.fitted.centre == pytest.approx(total[0], abs=1e-5)
         assert str(found.answer) == found.answer.label
         return
-    total = model.evidence(split)[0]
     said = int(model.predict(split)[0])
-    parts = sum(share.evidence for share in found.shares.values())
     assert parts == pytest.approx(total[said] - total.mean(), abs=1e-5)
-    assert (
-        found.answer.value
-        == found.answer.share
-        == pytest.approx(model.predict_proba(split)[0, said])
-    )
-    alone = explain_clip(model, split.only(["pose"]))
-    assert alone.shares["pose"].without is None
+    assert found.answer.value == found.answer.share
+    assert found.answer.share == pytest.approx(model.predict_proba(split)[0, said])
+    assert explain_clip(model, split.only(["pose"])).without == {}

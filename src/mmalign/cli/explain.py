@@ -65,6 +65,8 @@ def _explain_evidence(model: Any, found: Any, out: Path) -> None:
     explanation = explain_clip(model.experts, found)
     draw_evidence(explanation, found.ids[0], out)
     typer.echo(f"{found.ids[0]}: {explanation.answer}")
-    for name, share in explanation.shares.items():
-        rest = "nothing else is there" if share.without is None else f"without it {share.without}"
-        typer.echo(f"{name}: evidence {share.evidence:+.2f}; alone {share.alone}; {rest}")
+    for share in explanation.shares:
+        typer.echo(f"{' + '.join(share.modalities)}: evidence {share.evidence:+.2f}")
+    for name, alone in explanation.alone.items():
+        rest = explanation.without.get(name, "nothing else is there")
+        typer.echo(f"{name}: alone {alone}; without it {rest}")

@@ -62,13 +62,16 @@ class ModalityLine(Display):
 
     def show(self, record: dict[str, Any], modalities: list[str]) -> None:
         """Show that a modality is learned; `modalities` are all that there are."""
-        done = modalities.index(record["modality"]) + 1
-        learned = f"{record['modality']}: {record['clips']} clips, skill {record['skill']:.2f}"
+        name, total = record["modality"], len(modalities)
+        is_joint = name not in modalities
+        done = total if is_joint else modalities.index(name) + 1
+        learned = f"{name}: {record['clips']} clips, skill {record['skill']:.2f}"
         if not sys.stderr.isatty():
-            typer.echo(f"{learned} ({done} of {len(modalities)})", err=True)
+            which = "read together" if is_joint else f"{done} of {total}"
+            typer.echo(f"{learned} ({which})", err=True)
             return
         self.stop()
-        self.bar = start_bar(learned, len(modalities))
+        self.bar = start_bar(learned, total)
         self.bar.update(self.bar.task_ids[0], completed=done)
 
 

@@ -141,17 +141,15 @@ def draw_plans(
 
 def draw_evidence(explanation: Explanation, clip_id: str, file: Path) -> None:
     """Draw how much each modality speaks for the answer, and the answer without each."""
-    shares, answer = explanation.shares, explanation.answer
-    figure = Figure(figsize=(9, 0.5 * len(shares) + 1.6), layout="constrained")
+    answer = explanation.answer
+    terms = {" + ".join(share.modalities): share.evidence for share in explanation.shares}
+    figure = Figure(figsize=(9, 0.5 * len(terms) + 1.6), layout="constrained")
     left, right = figure.subplots(1, 2)
-    _draw_bars(left, {name: share.evidence for name, share in shares.items()})
+    _draw_bars(left, terms)
     left.set_title(f"evidence for {answer.label}", fontsize=9, parse_math=False)
     left.axvline(0, color="black", linewidth=0.8)
-    asked = {"all that is there": answer} | {
-        f"without {name}": share.without
-        for name, share in shares.items()
-        if share.without is not None
-    }
+    asked = {"all that is there": answer}
+    asked |= {f"without {name}": said for name, said in explanation.without.items()}
     _draw_bars(right, {title: one.value for title, one in asked.items()})
     for row, one in enumerate(asked.values()):
         right.text(0, row, f" {one}", va="center", fontsize=8, parse_math=False)

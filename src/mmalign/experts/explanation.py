@@ -1,11 +1,14 @@
-"""Why experts answer as they do: what each modality says, and what the others say without it."""
+"""Why experts answer as they do: what each one adds, and what is said without a modality."""
 
 from dataclasses import dataclass
+
+import numpy as np
 
 from mmalign.data.split import Split
 from mmalign.data.task import Classification
 from mmalign.experts.answers import answers
 from mmalign.experts.model import Experts
+from mmalign.experts.panel import Panel
 
 
 @dataclass(frozen=True)
@@ -28,26 +31,33 @@ class Answer:
 
 @dataclass(frozen=True)
 class Share:
-    """What one modality has to do with the answer.
+    """What one member of the panel has to do with the answer.
 
     Attributes:
-        evidence: How much it speaks for the answer's class, beside the mean over classes; or its
-            own number.
-        alone: What the model says of this modality alone.
-        without: What it says without this modality; none where nothing else is there.
+        modalities: What it reads: one modality, or several together.
+        evidence: How much it speaks for the answer's class, beside the mean over classes; or how
+            far it moves the number away from the mean label.
     """
 
+    modalities: tuple[str, ...]
     evidence: float
-    alone: Answer
-    without: Answer | None
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """The answer to one clip, taken apart by the modalities that it has."""
+    """The answer to one clip, taken apart.
+
+    Attributes:
+        answer: What the model says of the clip.
+        shares: The terms of its sum.
+        alone: What it says of each modality alone.
+        without: What it says without each modality, where others are there.
+    """
 
     answer: Answer
-    shares: dict[str, Share]
+    shares: list[Share]
+    alone: dict[str, Answer]
+    without: dict[str, Answer]
 
 
 def explain_clip(model: Experts, clip: Split) -> Explanation:
@@ -56,24 +66,26 @@ def explain_clip(model: Experts, clip: Split) -> Explanation:
     Raises:
         DataError: If the clip has none of the model's modalities, or features that do not fit.
     """
-    names = [n for n in model.experts if n in clip.sequences and clip.is_present(n)[0]]
     whole = answers(model, clip)
     said = int(whole.predictions[0]) if whole.shares is not None else 0
-    shares = {}
-    for name in names:
-        rest = [other for other in names if other != name]
-        alone = clip.only([name])
-        shares[name] = Share(
-            _evidence(model, alone, said),
-            _answer(model, alone, said),
-            _answer(model, clip.only(rest), said) if rest else None,
-        )
-    return Explanation(_answer(model, clip, said), shares)
+    there = tuple(n for n in model.experts if n in clip.sequences and clip.is_present(n)[0])
+    parts = {name: [other for other in there if other != name] for name in there}
+    return Explanation(
+        _answer(model, clip, said),
+        _shares(model.fitted, clip, there, said),
+        {name: _answer(model, clip.only([name]), said) for name in there},
+        {name: _answer(model, clip.only(rest), said) for name, rest in parts.items() if rest},
+    )
 
 
-def _evidence(model: Experts, clip: Split, said: int) -> float:
-    found = model.evidence(clip)[0]
-    return float(found[said] - found.mean()) if len(found) > 1 else float(found[0])
+def _shares(panel: Panel, clip: Split, there: tuple[str, ...], said: int) -> list[Share]:
+    shares = []
+    for names, weight in zip(panel.members_of(there), panel.weights[there], strict=True):
+        sequences = panel.sequences(names, clip, np.array([0]))
+        term = weight * (panel.members[names].evidence(sequences)[0] - panel.centre)
+        moved = term[said] - term.mean() if len(term) > 1 else term[0]
+        shares.append(Share(names, float(moved)))
+    return shares
 
 
 def _answer(model: Experts, clip: Split, said: int) -> Answer:

@@ -1,6 +1,5 @@
 """One model for every subset of modalities: the answer is a sum over what a clip has."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -9,7 +8,6 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from mmalign.data.clip import Steps
 from mmalign.data.intake import Clips, gathered, labelled, task_of, with_labels_that_fit
 from mmalign.data.non_finite import require_finite
 from mmalign.data.split import Split
@@ -19,16 +17,8 @@ from mmalign.errors import DataError, MMAlignError
 from mmalign.evaluation.floors import score
 from mmalign.experts.contract import Evidence, Lesson
 from mmalign.experts.modality import ModalityExperts, learn_modality
-from mmalign.experts.saving import (
-    Card,
-    load_experts,
-    pack_experts,
-    save_experts,
-    unpack_experts,
-)
-
-Learn = Callable[[str, Lesson], ModalityExperts]
-"""From a modality's name and its lesson to its experts."""
+from mmalign.experts.panel import Learn, Panel, learn_panel, steps_of
+from mmalign.experts.saving import Card, load_experts, pack_panel, save_experts, unpack_panel
 
 
 class Experts:
@@ -52,8 +42,7 @@ class Experts:
         self.modalities = None if modalities is None else list(modalities)
         self.seed = seed
         self.epochs = epochs
-        self.experts: dict[str, ModalityExperts] = {}
-        self.task: Task | None = None
+        self.panel: Panel | None = None
 
     def __repr__(self) -> str:
         chosen = "" if self.modalities is None else f"{self.modalities!r}, "
@@ -70,23 +59,23 @@ class Experts:
 
         Args:
             train: Labelled training clips.
-            groups: From a clip's id to its person or video. How sequences are centred and scaled is
-                then chosen on people or videos that were left out, otherwise on single clips.
+            groups: From a clip's id to its person or video; without it, as the data tells. How
+                sequences are centred and scaled and how much each modality counts is then chosen on
+                people or videos that were left out, otherwise on single clips.
             learn: What makes a modality's experts; a run that was stopped remembers them.
 
         Raises:
             DataError: If a modality or the labels are not in the clips, a clip has no modality at
                 all, or a value is not finite.
         """
-        task, lessons = self.lessons(train, groups)
-        self.experts = {name: learn(name, lesson) for name, lesson in lessons.items()}
-        self.task = task
+        split, lessons = self.lessons(train, groups)
+        self.panel = learn_panel(split, lessons, learn)
         return self
 
     def lessons(
         self, train: Clips, groups: Callable[[str], str] | None = None
-    ) -> tuple[Task, dict[str, Lesson]]:
-        """The task, and what the experts of each modality learn from; see `fit`.
+    ) -> tuple[Split, dict[str, Lesson]]:
+        """The clips, and what the experts of each modality learn from; see `fit`.
 
         Raises:
             DataError: As `fit` does, but before anything is learned.
@@ -95,13 +84,36 @@ class Experts:
         task = task_of(rows)
         names = self.modalities or _modalities(rows)
         split = labelled(rows, names, task)
-        members = None if groups is None else np.array([groups(clip_id) for clip_id in split.ids])
+        members = _members(split, groups)
         lessons = {
             name: replace(_lesson(split, name, task, members, self.seed), epochs=self.epochs)
             for name in names
         }
         _check(split, {name: lesson.clips[0].shape[-1] for name, lesson in lessons.items()})
-        return task, lessons
+        return split, lessons
+
+    @property
+    def fitted(self) -> Panel:
+        """What was learned.
+
+        Raises:
+            MMAlignError: If the model is not fitted yet.
+        """
+        if self.panel is None:
+            raise MMAlignError("this model is not fitted. Call fit(clips) first.")
+        return self.panel
+
+    @property
+    def experts(self) -> dict[str, ModalityExperts]:
+        """The experts of each modality; none before `fit`."""
+        if self.panel is None:
+            return {}
+        return {names[0]: one for names, one in self.panel.members.items() if len(names) == 1}
+
+    @property
+    def task(self) -> Task | None:
+        """What is predicted; none before `fit`."""
+        return None if self.panel is None else self.panel.task
 
     @property
     def fitted_task(self) -> Task:
@@ -110,9 +122,7 @@ class Experts:
         Raises:
             MMAlignError: If the model is not fitted yet.
         """
-        if self.task is None:
-            raise MMAlignError("this model is not fitted. Call fit(clips) first.")
-        return self.task
+        return self.fitted.task
 
     @property
     def classes_(self) -> Shaped[np.ndarray, " classes"]:
@@ -132,32 +142,19 @@ class Experts:
             DataError: If a clip has none of the model's modalities, or features that do not fit.
         """
         split = with_labels_that_fit(clips, list(self.experts), self.fitted_task)
-        known = [name for name in self.experts if name in split.sequences]
         dims = self.dims()
-        _check(split, {name: dims[name] for name in known})
-        total = np.zeros((len(split), self.fitted_task.outputs))
-        weight = np.zeros((len(split), 1))
-        for name in known:
-            rows = np.flatnonzero(split.is_present(name))
-            if len(rows):
-                own = self.weight(name)
-                total[rows] += own * self.experts[name].evidence(_steps(split, name, rows))
-                weight[rows] += own
-        return total if self.fitted_task.outputs > 1 else total / weight
+        _check(split, {name: dim for name, dim in dims.items() if name in split.sequences})
+        return self.fitted.evidence(split)
 
     def dims(self) -> dict[str, int]:
         """Features a step of each modality."""
         return {name: len(experts.taps.inputs.mean) for name, experts in self.experts.items()}
 
     def weight(self, name: str) -> float:
-        """How much a modality counts in the sum.
-
-        By how many training clips had the modality; for numbers, by how well it explains.
-        """
-        experts = self.experts[name]
-        if self.fitted_task.outputs > 1:
-            return math.sqrt(experts.clips / max(e.clips for e in self.experts.values()))
-        return max(experts.skill / (1 - experts.skill), 1e-3)
+        """How much a modality counts beside all others, between 0 and 1."""
+        panel = self.fitted
+        weights = panel.weights[panel.modalities]
+        return float(weights[panel.modalities.index(name)] / max(weights.max(), 1e-12))
 
     def predict(self, clips: Clips) -> Labels:
         """One prediction a clip: a number, or the index of a class in `classes_`.
@@ -208,7 +205,7 @@ class Experts:
         Raises:
             MMAlignError: If the model is not fitted.
         """
-        return pack_experts(self.fitted_task, self.experts, seed=self.seed, epochs=self.epochs)
+        return pack_panel(self.fitted, seed=self.seed, epochs=self.epochs)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Experts":
@@ -226,9 +223,9 @@ class Experts:
         Raises:
             CorruptArtifactError: If it gave something else.
         """
-        task, experts = unpack_experts(payload, card)
-        model = cls(list(experts), seed=card["seed"], epochs=card.get("epochs", 40))
-        model.task, model.experts = task, experts
+        panel = unpack_panel(payload, card)
+        model = cls(list(panel.modalities), seed=card["seed"], epochs=card["epochs"])
+        model.panel = panel
         return model
 
 
@@ -239,7 +236,7 @@ def _modalities(rows: Split | Sequence[object]) -> list[str]:
 
 
 def _check(split: Split, dims: Mapping[str, int]) -> None:
-    """Check that every clip has one of these modalities, of the right width, in finite numbers."""
+    """Check that every clip has one of these modalities, the right width, finite numbers."""
     present = np.zeros(len(split), bool)
     for name in dims:
         present |= split.is_present(name)
@@ -253,14 +250,18 @@ def _check(split: Split, dims: Mapping[str, int]) -> None:
     require_finite(split)
 
 
-def _steps(split: Split, name: str, rows: np.ndarray) -> list[Steps]:
-    """The sequences at rows that have the modality."""
-    return [one for row in rows if (one := split.sequences[name][int(row)]) is not None]
+def _members(
+    split: Split, groups: Callable[[str], str] | None
+) -> Shaped[np.ndarray, " clips"] | None:
+    """The person or video of each clip, as the caller or else the data tells."""
+    if groups is not None:
+        return np.array([groups(clip_id) for clip_id in split.ids])
+    return None if split.groups is None else np.array(split.groups)
 
 
 def _lesson(split: Split, name: str, task: Task, members: np.ndarray | None, seed: int) -> Lesson:
     rows = np.flatnonzero(split.is_present(name)) if name in split.sequences else np.array([], int)
-    steps = _steps(split, name, rows)
+    steps = steps_of(split, name, rows)
     if len(steps) < 2 or split.labels is None:
         raise DataError(
             "fewer than two training clips have the modality",

@@ -12,11 +12,12 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
-from mmalign.data.task import Task, task_from_json, task_to_json
+from mmalign.data.task import task_from_json, task_to_json
 from mmalign.errors import CorruptArtifactError, DataError, MMAlignError
 from mmalign.experts.contract import under
 from mmalign.experts.inputs import Sense
 from mmalign.experts.modality import ModalityExperts
+from mmalign.experts.panel import Panel
 from mmalign.experts.ridge_expert import RidgeExpert
 from mmalign.experts.taps_expert import TapsExpert
 from mmalign.files import replaced_directory, write_atomically
@@ -29,43 +30,68 @@ Card = dict[str, Any]
 """What is known of a model beside its arrays, as plain values."""
 
 
-def pack_experts(
-    task: Task, experts: Mapping[str, ModalityExperts], *, seed: int, epochs: int
-) -> tuple[bytes, Card]:
+def pack_panel(panel: Panel, *, seed: int, epochs: int) -> tuple[bytes, Card]:
     """The arrays of a model as safetensors, and its card."""
     arrays = {
-        f"{number}/{kind}/{name}": np.ascontiguousarray(array)
-        for number, one in enumerate(experts.values())
-        for kind, expert in (("ridge", one.ridge), ("taps", one.taps))
-        for name, array in expert.state().items()
+        f"{number}/{name}": np.ascontiguousarray(array)
+        for number, one in enumerate(panel.members.values())
+        for name, array in member_state(one).items()
     }
     card = {
-        "task": task_to_json(task),
+        "task": task_to_json(panel.task),
+        "centre": panel.centre,
         "seed": seed,
         "epochs": epochs,
-        "modalities": {
-            name: {"sense": asdict(one.sense), "clips": one.clips, "skill": one.skill}
-            for name, one in experts.items()
-        },
+        "members": [
+            {"modalities": list(names), "sense": asdict(one.sense), "skill": one.skill}
+            for names, one in panel.members.items()
+        ],
+        "weights": [
+            {"modalities": list(subset), "weights": weights.tolist()}
+            for subset, weights in panel.weights.items()
+        ],
     }
     return save_arrays(arrays), card
 
 
-def unpack_experts(payload: bytes, card: Card) -> tuple[Task, dict[str, ModalityExperts]]:
-    """Task and experts by modality, from what `pack_experts` gave.
+def unpack_panel(payload: bytes, card: Card) -> Panel:
+    """The panel that `pack_panel` took.
 
     Raises:
-        CorruptArtifactError: If the two do not fit.
+        CorruptArtifactError: If arrays and card do not fit.
     """
     try:
         arrays = load_arrays(payload)
-        experts = {
-            name: _restored(described, arrays, number)
-            for number, (name, described) in enumerate(card["modalities"].items())
+        members = {
+            tuple(described["modalities"]): restored_member(
+                under(arrays, str(number)), Sense(**described["sense"]), described["skill"]
+            )
+            for number, described in enumerate(card["members"])
         }
-        return task_from_json(card["task"]), experts
+        weights = {
+            tuple(row["modalities"]): np.array(row["weights"], np.float64)
+            for row in card["weights"]
+        }
+        return Panel(task_from_json(card["task"]), float(card["centre"]), members, weights)
     except (ValueError, KeyError, TypeError, RuntimeError, SafetensorError, DataError) as error:
         raise CorruptArtifactError(f"arrays and card of experts do not fit ({error})") from error
+
+
+def member_state(member: ModalityExperts) -> dict[str, np.ndarray]:
+    """The arrays of a member, by name."""
+    kinds = (("ridge", member.ridge), ("taps", member.taps))
+    states = {f"{kind}/{k}": a for kind, expert in kinds for k, a in expert.state().items()}
+    return {"held_out": member.held_out, **states}
+
+
+def restored_member(
+    arrays: Mapping[str, np.ndarray], sense: Sense, skill: float
+) -> ModalityExperts:
+    """The member whose arrays `member_state` gave."""
+    ridge, taps = RidgeExpert(), TapsExpert()
+    for kind, expert in (("ridge", ridge), ("taps", taps)):
+        expert.restore(under(arrays, kind))
+    return ModalityExperts(sense, ridge, taps, arrays["held_out"], float(skill))
 
 
 def save_experts(folder: Path, payload: bytes, card: Card) -> None:
@@ -99,13 +125,3 @@ def load_experts(folder: Path) -> tuple[bytes, Card]:
             f"{folder}: holds no sound model of experts ({error})"
         ) from error
     return payload, card
-
-
-def _restored(
-    described: dict[str, Any], arrays: Mapping[str, np.ndarray], number: int
-) -> ModalityExperts:
-    ridge, taps = RidgeExpert(), TapsExpert()
-    for kind, expert in (("ridge", ridge), ("taps", taps)):
-        expert.restore(under(arrays, f"{number}/{kind}"))
-    sense = Sense(**described["sense"])
-    return ModalityExperts(sense, ridge, taps, int(described["clips"]), float(described["skill"]))

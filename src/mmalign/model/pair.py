@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from mmalign.data.batching import Batch
+from mmalign.data.gaps import require_no_gaps
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,12 @@ class Pair:
 
 
 def to_pair(batch: Batch, visible: str, victim: str) -> Pair:
-    """The tensors of a batch; they share memory with its arrays."""
+    """The tensors of a batch; they share memory with its arrays.
+
+    Raises:
+        DataError: If steps are missing inside sequences.
+    """
+    require_no_gaps(batch.observed)
     return Pair(
         visible=torch.from_numpy(batch.features[visible]),
         visible_lengths=torch.from_numpy(batch.lengths[visible]),

@@ -54,6 +54,8 @@ def _card(model: Experts, summary: str) -> str:
             *rows,
         ]
     )
+    joint = [" + ".join(names) for names in model.fitted.members if len(names) > 1]
+    together = f"\n\nRead together as well: {', '.join(joint)}." if joint else ""
     explained = (
         "Skill is the share of the labels' variance that is explained on training clips left out; "
         "weight is how much the modality counts in the sum."
@@ -61,7 +63,7 @@ def _card(model: Experts, summary: str) -> str:
     return card_text(
         tag=KIND,
         title=f"experts: {', '.join(model.experts)}, any of which may be missing",
-        body=f"Task: {task_in_words(model.fitted_task)}.\n\n{table}\n\n{explained}\n\n{summary}",
+        body=f"Task: {task_in_words(model.fitted_task)}.\n\n{table}{together}\n\n{explained}\n\n{summary}",
         comment="clips may lack any modality, but not all",
     )
 

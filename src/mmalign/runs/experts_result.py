@@ -18,6 +18,7 @@ from mmalign.evaluation.calibration import reliability_bins
 from mmalign.evaluation.floors import constant_floor
 from mmalign.experts.answers import answer_table, answers
 from mmalign.experts.model import Experts
+from mmalign.experts.saving import member_state
 from mmalign.files import write_atomically
 from mmalign.runs.experts_artifact import KIND, describe_modality
 from mmalign.runs.records import without_nan
@@ -124,9 +125,8 @@ def _count(model: Experts) -> int:
     """Numbers that the experts hold."""
     return sum(
         array.size
-        for one in model.experts.values()
-        for expert in (one.ridge, one.taps)
-        for array in expert.state().values()
+        for member in model.fitted.members.values()
+        for array in member_state(member).values()
     )
 
 

@@ -96,12 +96,10 @@ class ExpertsTraining:
         if not self.world.is_leader:
             return {}
         file = folder / CHECKPOINT
-        progress = Progress.load(file) if file.exists() else Progress(self._fresh())
-        task, lessons = self._fresh().lessons(self._train_clips)
-        progress.experts.task = task
+        progress = Progress.load(file) if file.exists() else Progress()
 
         def learn(name: str, lesson: Lesson) -> ModalityExperts:
-            known = progress.experts.experts
+            known = progress.members
             if name not in known:
                 started = time.perf_counter()
                 known[name] = learn_modality(lesson)
@@ -109,7 +107,7 @@ class ExpertsTraining:
                 progress.save(file)
                 records = [_record(n, one) for n, one in known.items()]
                 write_json_lines(folder / METRICS, records)
-                watch(records[-1], list(lessons))
+                watch(records[-1], list(self._used.dims))
             return known[name]
 
         model = self._fresh().fit(self._train_clips, learn=learn)

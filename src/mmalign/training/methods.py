@@ -45,7 +45,8 @@ def see_as_masked(split: Split, _visible: str, _victim: str) -> Split:
 def see_visible_twice(split: Split, visible: str, victim: str) -> Split:
     """The visible modality on both sides: the victim is never looked at."""
     twice = {**split.sequences, victim: split.sequences[visible]}
-    return split.with_known_features(sequences=twice)
+    gapped = frozenset((visible, victim)) if visible in split.gapped else frozenset[str]()
+    return split.with_known_features(sequences=twice, gapped=gapped)
 
 
 @dataclass(frozen=True)
