@@ -8,7 +8,7 @@ from jaxtyping import Float32
 
 from mmalign.data.clip import Steps
 from mmalign.experts.contract import Evidence, Expert, Lesson, under
-from mmalign.experts.inputs import Inputs, Sense, fit_inputs, is_smooth
+from mmalign.experts.inputs import Inputs, Sense, fit_inputs
 from mmalign.experts.patterns import Patterns, fit_patterns
 from mmalign.experts.ridge import Fit, Ridge, fit_ridge
 from mmalign.experts.windows import WIDTHS, Windows, draw_windows
@@ -77,14 +77,14 @@ class RidgeExpert(Expert):
         self.ridge = Ridge(**under(state, "ridge"))
 
 
-def choose_sense(lesson: Lesson) -> tuple[Sense, int]:
+def choose_sense(lesson: Lesson, *, smooth: bool) -> tuple[Sense, int]:
     """The sense, and how many pattern features, that do best on clips that were left out.
 
     What is left out is one group at a time, or one clip where no groups are known. A quarter of the
     features is enough to tell.
     """
     tried = []
-    for sense, patterns in _candidates(is_smooth(lesson.clips)):
+    for sense, patterns in _candidates(smooth):
         expert = RidgeExpert(patterns // FEW, DETECTORS // FEW)
         expert.fit(lesson, sense)
         tried.append((_skill(lesson, expert.found), sense, patterns))
