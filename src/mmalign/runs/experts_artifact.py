@@ -60,10 +60,11 @@ def _card(model: Experts, summary: str) -> str:
         "Skill is the share of the labels' variance that is explained on training clips left out; "
         "weight is how much the modality counts in the sum."
     )
+    task = task_in_words(model.fitted_task)
     return card_text(
         tag=KIND,
         title=f"experts: {', '.join(model.experts)}, any of which may be missing",
-        body=f"Task: {task_in_words(model.fitted_task)}.\n\n{table}{together}\n\n{explained}\n\n{summary}",
+        body=f"Task: {task}.\n\n{table}{together}\n\n{explained}\n\n{summary}",
         comment="clips may lack any modality, but not all",
     )
 
