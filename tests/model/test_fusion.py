@@ -15,7 +15,7 @@ def random_hidden(batch: int, time: int, lengths: list[int]) -> Hidden:
 
 
 def make_fusion(**changes) -> Fusion:
-    return Fusion(BackboneConfig(dim=8, heads=2, **changes)).double().eval()
+    return Fusion(BackboneConfig(dim=8, heads=2, **changes), 2).double().eval()
 
 
 def test_the_fusion_sees_an_alignment_only_with_positions():
@@ -36,7 +36,7 @@ def test_position_zero_alone_equals_the_whole_fusion(layers):
     reader, memory = torch.randn(2, 6, 8).double(), torch.randn(2, 4, 8).double()
     is_valid = torch.tensor([[[True] * 4], [[True, True, False, False]]])
     whole = reader
-    for layer in fusion.visible_reads_victim.layers:
+    for layer in fusion.readers[0].layers:
         whole = layer(whole, memory, is_valid)
-    short = fusion.visible_reads_victim(reader, memory, is_valid)
+    short = fusion.readers[0](reader, memory, is_valid)
     torch.testing.assert_close(short, whole[:, 0], atol=1e-12, rtol=0)
