@@ -17,8 +17,9 @@ from torch import nn
 
 from mmalign.data import Dataset, Protocol, Regression, Split
 from mmalign.data.batching import Batches
+from mmalign.imputers import Direction
 from mmalign.model.gru import gru_states
-from mmalign.model.pair import to_pair
+from mmalign.model.streams import to_streams
 from mmalign.training.config import IMPROVED, Config
 from mmalign.training.denoise import DenoisingTraining, make_optimizers
 from mmalign.training.methods import METHODS, build_model, configure, seen_by
@@ -59,7 +60,7 @@ def main() -> None:
     half = Protocol(visible="text", victim="visual", survival=0.5).apply(dataset)["train"]
     is_complete = half.is_present("visual")
     complete, missing = (
-        [to_pair(b, *DIMS) for b in Batches(half.select(np.flatnonzero(c)), DIMS).epoch(0)]
+        [to_streams(b, tuple(DIMS)) for b in Batches(half.select(np.flatnonzero(c)), DIMS).epoch(0)]
         for c in (is_complete, ~is_complete)
     )
     systems = {
@@ -116,16 +117,14 @@ def epoch_of(name: str, dataset: Dataset) -> Callable[[], None]:
     seen = seen_by(method, dataset, masks)
     train, is_complete = seen["train"], seen["train"].is_present("visual")
     complete, missing = (
-        [to_pair(b, *DIMS) for b in Batches(train.select(np.flatnonzero(c)), seen.dims).epoch(0)]
+        [
+            to_streams(b, tuple(DIMS))
+            for b in Batches(train.select(np.flatnonzero(c)), seen.dims).epoch(0)
+        ]
         for c in (is_complete, ~is_complete)
     )
     torch.manual_seed(0)
-    model = build_model(
-        config,
-        dataset.task,
-        visible_features=seen.dims["text"],
-        victim_features=seen.dims["visual"],
-    )
+    model = build_model(config, dataset.task, seen.dims, [Direction("text", "visual")])
     optimizers = make_optimizers(model, config)
     algorithm = DenoisingTraining(model, optimizers, config, missing_loss=method.missing_loss)
     return lambda: algorithm.epoch(complete, missing)
@@ -134,7 +133,7 @@ def epoch_of(name: str, dataset: Dataset) -> Callable[[], None]:
 def measure(config: Config, dataset: Dataset, complete: list, missing: list) -> tuple[float, float]:
     """Milliseconds a complete and a missing batch, optimiser steps included."""
     torch.manual_seed(0)
-    model = build_model(config, dataset.task, visible_features=300, victim_features=47)
+    model = build_model(config, dataset.task, DIMS, [Direction("text", "visual")])
     algorithm = DenoisingTraining(model, make_optimizers(model, config), config)
     algorithm.epoch(complete[:2], missing[:2])
     return (

@@ -114,7 +114,8 @@ def test_what_is_imputed_and_aligned_goes_where_the_model_is(model, data, tmp_pa
     model.save(tmp_path / "saved")
     back = mmalign.load(tmp_path / "saved", device="meta")
     (pair,) = one_by_one(back.fitted, back.prepared(data["test"].select([0])))
-    assert {pair.visible.device.type, pair.victim_lengths.device.type} == {"meta"}
+    tensors = [*pair.features.values(), *pair.lengths.values()]
+    assert {tensor.device.type for tensor in tensors} == {"meta"}
     assert back.fitted.model.gate.device.type == "meta"
 
 

@@ -16,7 +16,7 @@ from mmalign.data.task import Regression
 from mmalign.imputers import SMIL, Copy
 from mmalign.imputers.smil import CLUSTERING_ROUNDS, NOISE_ROWS, cluster, kmeans_start
 from mmalign.model.hidden import Hidden, is_valid
-from mmalign.model.pair import Pair, to_pair
+from mmalign.model.streams import Streams, to_streams
 from mmalign.predictor.model import Model
 from mmalign.training.methods import build_model
 from tests.imputers.test_mmalign import DIM, LENGTHS, hidden
@@ -199,28 +199,32 @@ def test_the_start_of_the_factors_is_one():
 def small_model(task) -> Model:
     torch.manual_seed(0)
     model = build_model(
-        small_config(method="smil", dropout=0.0), task, visible_features=6, victim_features=6
+        small_config(method="smil", dropout=0.0),
+        task,
+        {"visible": 6, "victim": 6},
+        [("visible", "victim")],
     )
-    model.imputer.centres.normal_()
+    model.bank.only.centres.normal_()
     with torch.no_grad():
-        model.imputer.weigh.scale.bias.fill_(1.0)  # draws that differ
+        model.bank.only.weigh.scale.bias.fill_(1.0)  # draws that differ
     return model.eval()
 
 
-def missing_pair() -> Pair:
+def missing_pair() -> Streams:
     split = small_protocol().apply(small_dataset())["test"]
     batch = next(iter(Batches(split, {"visible": 6, "victim": 6}, batch_size=5).in_order()))
-    return to_pair(batch, "visible", "victim")
+    return to_streams(batch, ("visible", "victim"))
 
 
 @torch.no_grad()
-def single_answers(model: Model, pair: Pair) -> torch.Tensor:
-    source = model.encode_visible(pair)
-    lengths = model.victim_lengths(source.lengths)
-    draws = list(model.imputer.draws(source, lengths))
+def single_answers(model: Model, pair: Streams) -> torch.Tensor:
+    source = model.encode("visible", pair)
+    lengths = model.bank.ways[0].target_lengths(source.lengths)
+    draws = list(model.bank.only.draws(source, lengths))
     assert len(draws) == 10
+    stand_ins = [model.backbone.imputed("victim", draw, lengths) for draw in draws]
     return torch.stack(
-        [model.backbone.predict(source, model.backbone.imputed(d, lengths)) for d in draws]
+        [model.backbone.predict({"visible": source, "victim": victim}) for victim in stand_ins]
     )
 
 
@@ -240,6 +244,6 @@ def test_averaged_passes_are_the_mean_of_the_single_ones():
 @torch.no_grad()
 def test_one_draw_is_passed_on_to_the_bit():
     model, pair = small_model(small_dataset().task), missing_pair()
-    model.imputer = Copy()
-    source = model.encode_visible(pair)
-    assert torch.equal(model(pair), model.backbone.predict(source, model.impute(source)))
+    model.bank.ways[0].imputer = Copy()
+    completed = model.completed(model.known(pair))
+    assert torch.equal(model(pair), model.backbone.predict(completed))

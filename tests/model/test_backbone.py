@@ -12,8 +12,7 @@ def test_no_two_siblings_start_alike():
     torch.manual_seed(0)
     backbone = Backbone(
         BackboneConfig(encoder_layers=2, fusion_layers=2),
-        visible_features=4,
-        victim_features=4,
+        {"visible": 4, "victim": 4},
         outputs=3,
     )
     weights = [p for p in backbone.parameters() if p.ndim > 1]

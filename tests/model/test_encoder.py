@@ -33,3 +33,47 @@ def test_padding_and_batch_mates_do_not_matter(lengths, extra, filler):
         steps = together.steps[index]
         torch.testing.assert_close(steps[: len(clip)], alone.steps[0], atol=1e-12, rtol=0)
         assert (steps[len(clip) :] == 0).all()
+
+
+def gapped(seed: int = 0):
+    torch.manual_seed(seed)
+    encoder = Encoder(3, BackboneConfig(dim=8, heads=2, dropout=0.0)).double().eval()
+    features = torch.randn(2, 6, 3, dtype=torch.float64)
+    lengths = torch.tensor([6, 4])
+    observed = torch.tensor([[True, False, False, True, True, True], [True] * 4 + [False] * 2])
+    return encoder, features, lengths, observed
+
+
+def test_what_stands_in_a_gap_has_no_say_and_the_length_stays():
+    encoder, features, lengths, observed = gapped()
+    first = encoder(features, lengths, observed)
+    features[0, 1:3] = torch.nan
+    second = encoder(features, lengths, observed)
+    assert torch.equal(first.steps, second.steps)
+    assert torch.equal(first.head, second.head)
+    assert first.steps.shape == (2, 6, 8)
+    assert first.steps[0].abs().sum(dim=-1).min() > 0  # a step in a gap is no zero vector
+    assert not torch.equal(first.steps, encoder(features.nan_to_num(0.0), lengths).steps)
+
+
+def test_without_gaps_nothing_changes_to_the_bit():
+    encoder, features, lengths, _ = gapped()
+    everything = torch.tensor([[True] * 6, [True] * 4 + [False] * 2])
+    plain, marked = encoder(features, lengths), encoder(features, lengths, everything)
+    assert torch.equal(plain.steps, marked.steps)
+    assert torch.equal(plain.head, marked.head)
+
+
+def test_the_gap_s_vector_is_zeros_takes_no_chance_and_learns():
+    encoder, features, lengths, observed = gapped()
+    before = encoder(features, lengths, observed)
+    chance = torch.get_rng_state()
+    names = [name for name, _ in encoder.named_parameters()]
+    encoder.learn_gap()
+    encoder.double()
+    assert torch.equal(chance, torch.get_rng_state())
+    assert [name for name, _ in encoder.named_parameters() if name != "gap"] == names
+    after = encoder(features, lengths, observed)
+    assert torch.equal(before.steps, after.steps)
+    after.steps[0, 1].sum().backward()
+    assert encoder.gap.grad.abs().sum() > 0

@@ -15,7 +15,7 @@ def random_hidden(batch: int, time: int, lengths: list[int]) -> Hidden:
 
 
 def make_fusion(**changes) -> Fusion:
-    return Fusion(BackboneConfig(dim=8, heads=2, **changes)).double().eval()
+    return Fusion(BackboneConfig(dim=8, heads=2, **changes), 2).double().eval()
 
 
 def test_the_fusion_sees_an_alignment_only_with_positions():
@@ -36,7 +36,29 @@ def test_position_zero_alone_equals_the_whole_fusion(layers):
     reader, memory = torch.randn(2, 6, 8).double(), torch.randn(2, 4, 8).double()
     is_valid = torch.tensor([[[True] * 4], [[True, True, False, False]]])
     whole = reader
-    for layer in fusion.visible_reads_victim.layers:
+    for layer in fusion.readers[0].layers:
         whole = layer(whole, memory, is_valid)
-    short = fusion.visible_reads_victim(reader, memory, is_valid)
+    short = fusion.readers[0](reader, memory, is_valid)
     torch.testing.assert_close(short, whole[:, 0], atol=1e-12, rtol=0)
+
+
+def test_three_modalities_each_read_the_two_others():
+    torch.manual_seed(0)
+    fusion = Fusion(BackboneConfig(dim=8, heads=2), 3).double().eval()
+    three = [random_hidden(2, time, [time, time - 1]) for time in (5, 4, 6)]
+    whole = fusion(*three)
+    assert whole.shape == (2, 24)
+    for place in range(3):
+        changed = list(three)
+        changed[place] = random_hidden(2, 5, [5, 5])
+        parts = (fusion(*changed) - whole).abs().amax(dim=0).view(3, 8).amax(dim=1)
+        assert (parts > 1e-6).all()
+
+
+def test_a_modality_that_is_alone_reads_itself():
+    torch.manual_seed(0)
+    fusion = Fusion(BackboneConfig(dim=8, heads=2), 1).double().eval()
+    alone = random_hidden(2, 5, [5, 3])
+    assert fusion(alone).shape == (2, 8)
+    other = Hidden(alone.head, alone.steps.flip(1), alone.lengths)
+    assert not torch.equal(fusion(alone), fusion(other))

@@ -14,7 +14,7 @@ import torch
 from mmalign.data import Protocol, TwinConfig, synthetic_twin
 from mmalign.data.batching import Batches
 from mmalign.imputers import UniformWindow
-from mmalign.model.pair import to_pair
+from mmalign.model.streams import to_streams
 from mmalign.predictor.predictor import Predictor
 from mmalign.training.config import IMPROVED, Config
 from tests.training.small import Trained, train_both_settings
@@ -43,11 +43,11 @@ def lag_hits(predictor: Predictor) -> dict[str, float]:
     model = predictor.model
     found: dict[str, list[torch.Tensor]] = {"solver": [], "fitter": []}
     for batch in Batches(TWIN.dataset["test"], TWIN.dataset.dims, batch_size=64).in_order():
-        pair = to_pair(batch, "visible", "victim")
-        visible = model.encode_visible(pair)
+        streams = to_streams(batch, ("visible", "victim"))
+        visible = model.encode("visible", streams)
         plans = {
-            "solver": model.imputer.plan(visible, model.encode_victim(pair)).mass,
-            "fitter": model.imputer.predicted_plan(visible, pair.victim_lengths),
+            "solver": model.bank.only.plan(visible, model.encode("victim", streams)).mass,
+            "fitter": model.bank.only.predicted_plan(visible, streams.lengths["victim"]),
         }
         for row, clip_id in enumerate(batch.ids):
             truth = torch.from_numpy(TWIN.alignment[clip_id])
@@ -60,7 +60,7 @@ def lag_hits(predictor: Predictor) -> dict[str, float]:
 def with_uniform_plan(predictor: Predictor) -> float:
     """Test accuracy in setting A when a uniform plan replaces the predicted one."""
     protocol = Protocol(visible="visible", victim="victim", survival=0.5, setting="A")
-    predictor.model.imputer = UniformWindow(WINDOW)
+    predictor.model.bank.ways[0].imputer = UniformWindow(WINDOW)
     return predictor.evaluate(protocol.apply(TWIN.dataset)["test"])["accuracy"]
 
 

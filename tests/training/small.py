@@ -18,6 +18,7 @@ from mmalign.training.config import Config
 
 SMALL_TWIN = TwinConfig(clips=(48, 16, 16), shortest=5, longest=8, window=1, symbols=8, dim=6)
 PAIR = {"visible": "visible", "victim": "victim"}
+IN_PAIR = {"modalities": ("visible", "victim"), "targets": ("victim",)}
 
 
 def small_dataset() -> Dataset:

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from mmalign.data.batching import Batches
-from mmalign.model.pair import to_pair
+from mmalign.model.streams import to_streams
 from mmalign.training.denoise import DenoisingTraining, make_optimizers
 from mmalign.training.losses import TrainingError, contrastive_loss, step_contrast
 from mmalign.training.methods import build_model
@@ -17,13 +17,13 @@ def make_training(**changes):
     config = small_config(dropout=0.0, **changes)
     dataset = small_protocol().apply(small_dataset())
     torch.manual_seed(0)
-    model = build_model(config, dataset.task, visible_features=6, victim_features=6)
+    model = build_model(config, dataset.task, {"visible": 6, "victim": 6}, [("visible", "victim")])
     train = dataset["train"]
     is_complete = train.is_present("victim")
     halves = [train.select(np.flatnonzero(chosen)) for chosen in (is_complete, ~is_complete)]
     complete, missing = (
         [
-            to_pair(b, "visible", "victim")
+            to_streams(b, ("visible", "victim"))
             for b in Batches(half, dataset.dims, batch_size=8).in_order()
         ]
         for half in halves
@@ -42,9 +42,9 @@ def has_changed(module: torch.nn.Module, before: list[torch.Tensor]) -> bool:
 def test_fit_steps_change_the_fitter_only():
     training, complete, _ = make_training(separated=True)
     model = training.model
-    backbone, imputer = snapshot(model.backbone), snapshot(model.imputer)
-    training._step_imputer(complete[0], *training._encode_frozen(complete[0]))
-    assert has_changed(model.imputer, imputer)
+    backbone, imputer = snapshot(model.backbone), snapshot(model.bank)
+    training._step_imputers(complete[0], training._encode_frozen(complete[0]))
+    assert has_changed(model.bank, imputer)
     assert not has_changed(model.backbone, backbone)
 
 
@@ -52,19 +52,19 @@ def test_fit_steps_change_the_fitter_only():
 def test_backbone_steps_never_change_the_fitter(switches):
     training, complete, missing = make_training(fit=False, **switches)
     model = training.model
-    backbone, imputer = snapshot(model.backbone), snapshot(model.imputer)
+    backbone, imputer = snapshot(model.backbone), snapshot(model.bank)
     training.warm_up(complete)
     training.epoch(complete, missing)
     assert has_changed(model.backbone, backbone)
-    assert not has_changed(model.imputer, imputer)
+    assert not has_changed(model.bank, imputer)
 
 
 def test_separated_iterations_fit_first_and_do_the_same_work():
     training, complete, missing = make_training(separated=True)
-    imputer = snapshot(training.model.imputer)
+    imputer = snapshot(training.model.bank)
     training.epoch(complete, missing)
     losses = training.mean_losses()
-    assert has_changed(training.model.imputer, imputer)
+    assert has_changed(training.model.bank, imputer)
     assert {"fit", "main", "complete", "missing", "contrastive"} <= losses.keys()
     assert training.mean_losses() == {}
 
@@ -79,10 +79,10 @@ def test_a_loss_that_is_no_number_stops_training_and_names_the_batch():
     training, _, missing = make_training()
     with torch.no_grad():
         training.model.backbone.head[0].weight.fill_(float("nan"))
-    before = snapshot(training.model.imputer)
+    before = snapshot(training.model.bank)
     with pytest.raises(TrainingError, match=rf"the missing loss is nan .* {missing[0].ids[0]}"):
         training.epoch([], missing)
-    assert not has_changed(training.model.imputer, before)
+    assert not has_changed(training.model.bank, before)
 
 
 def test_the_contrastive_loss_is_low_when_heads_agree():

@@ -17,7 +17,7 @@ def make_smil(**changes):
     training.missing_loss = meta_loss
     model = training.model.double()
     torch.manual_seed(1)
-    model.imputer.centres.normal_()
+    model.bank.only.centres.normal_()
     complete, missing = ([b.to(torch.float64) for b in part] for part in (complete, missing))
     return training, complete, missing
 
@@ -31,7 +31,7 @@ def test_the_gradient_is_that_of_the_two_level_function():
     """Finite differences of the whole loss, inner step included, along random directions."""
     training, complete, missing = make_smil()
     model = training.model
-    parameters = [*model.backbone.parameters(), *model.imputer.task_parameters()]
+    parameters = [*model.backbone.parameters(), *model.bank.task_parameters()]
     loss = seeded_loss(model, missing[0], complete[0])
     gradients = torch.autograd.grad(loss, parameters, materialize_grads=True)
     random = torch.Generator().manual_seed(3)
@@ -55,7 +55,7 @@ def test_the_gradient_has_a_part_of_second_order(monkeypatch):
     training, complete, missing = make_smil()
     model = training.model
     monkeypatch.setattr("mmalign.training.meta.INNER_RATE", 0.5)
-    weights = list(model.imputer.weigh.parameters())
+    weights = list(model.bank.only.weigh.parameters())
     second = torch.autograd.grad(seeded_loss(model, missing[0], complete[0]), weights)
 
     torch.manual_seed(0)
@@ -64,7 +64,7 @@ def test_the_gradient_has_a_part_of_second_order(monkeypatch):
     fast = task.learning_weights()
     steps = torch.autograd.grad(inner, list(fast.values()), retain_graph=True)
     stepped = {n: w - 0.5 * g for (n, w), g in zip(fast.items(), steps, strict=True)}
-    outer = functional_call(task, stepped, (complete[0],))
+    outer = functional_call(task, stepped, (complete[0].without(["victim"]),))
     first = torch.autograd.grad(inner + outer, weights)
     assert (inner + outer).item() == seeded_loss(model, missing[0], complete[0]).item()
     assert max((a - b).abs().max() for a, b in zip(first, second, strict=True)) > 1e-4
@@ -82,13 +82,17 @@ def test_the_outer_loss_is_the_task_s_after_a_plain_step():
     with torch.no_grad():
         for weight in task.learning_weights().values():
             weight.sub_(INNER_RATE * weight.grad)
-    assert total == pytest.approx(inner.item() + task(complete[0]).item(), abs=1e-12)
+    assert total == pytest.approx(
+        inner.item() + task(complete[0].without(["victim"])).item(), abs=1e-12
+    )
 
 
 def test_the_inner_step_leaves_the_victim_s_encoder_and_the_imputer_alone():
     training, *_ = make_smil()
     changed = RegularisedTask(training.model).learning_weights()
-    assert {name.split(".")[2] for name in changed} == {"encode_visible", "fuse", "head"}
+    parts = {".".join(name.split(".")[2:4]) for name in changed}
+    assert {part for part in parts if part.startswith("encoders")} == {"encoders.0"}
+    assert {name.split(".")[2] for name in changed} == {"encoders", "fuse", "head"}
 
 
 def test_the_regularisation_is_weighed_in():
@@ -96,14 +100,15 @@ def test_the_regularisation_is_weighed_in():
     model = training.model
     task = RegularisedTask(model)
     torch.manual_seed(0)
-    small = task(complete[0])
-    visible = model.encode_visible(complete[0])
+    small = task(complete[0].without(["victim"]))
+    known = model.known(complete[0].without(["victim"]))
+    visible = known["visible"].hidden
     torch.manual_seed(0)
-    regularised = model.imputer.regularised(visible)
+    regularised = model.bank.only.regularised(visible)
     inside = visible.steps != 0
     distance = (regularised.steps - visible.steps)[inside].square().mean()
     distance = distance + (regularised.head - visible.head).square().mean()
-    outputs = model.backbone.predict(regularised, model.impute(visible))
+    outputs = model.backbone.predict({**model.completed(known), "visible": regularised})
     expected = torch.nn.functional.cross_entropy(outputs, complete[0].labels)
     torch.testing.assert_close(small, expected + REGULARISATION_WEIGHT * distance)
 
@@ -118,12 +123,12 @@ def test_missing_batches_cycle_over_complete_ones_and_train_backbone_and_imputer
         return meta_loss(model, batch, iter([companion]))
 
     training.missing_loss = spy
-    backbone, imputer = snapshot(training.model.backbone), snapshot(training.model.imputer)
+    backbone, imputer = snapshot(training.model.backbone), snapshot(training.model.bank)
     training.epoch(complete[:2], missing)
     assert len(missing) == 3
     assert seen == [complete[0].ids, complete[1].ids, complete[0].ids]
     assert has_changed(training.model.backbone, backbone)
-    assert has_changed(training.model.imputer, imputer)
+    assert has_changed(training.model.bank, imputer)
 
 
 def test_without_missing_batches_complete_ones_are_trained_alone():

@@ -59,11 +59,13 @@ def test_encoders_fusion_and_head_have_the_same_size_whatever_the_method():
         model = build_model(
             Config(method=name),
             small_dataset().task,
-            visible_features=6,
-            victim_features=6 if twice else 40,
+            {"visible": 6, "victim": 6 if twice else 40},
+            [("visible", "victim")],
         )
         parts = dict(model.backbone.named_children())
-        assert parts.keys() == {"encode_visible", "encode_victim", "fuse", "head"}
+        encoders = parts.pop("encoders")
+        assert parts.keys() == {"fuse", "head"}
+        parts |= dict(zip(("encode_visible", "encode_victim"), encoders, strict=True))
         size = {part: count_parameters(module) for part, module in parts.items()}
         if twice:
             assert size["encode_victim"] == size["encode_visible"]

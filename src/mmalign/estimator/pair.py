@@ -98,8 +98,8 @@ class PairMMAlign(MMAlign):
         training = Training(
             dataset,
             self.config,
-            visible=self.visible,
-            victim=self.victim,
+            modalities=(self.visible, self.victim),
+            targets=(self.victim,),
             validations={"valid": dataset["valid"]},
             device=choose_device(self.device),
         )

@@ -15,7 +15,7 @@ from mmalign.errors import MMAlignError
 from mmalign.evaluation.floors import score
 from mmalign.imputers import Imputer
 from mmalign.model.hidden import Hidden
-from mmalign.model.pair import to_pair
+from mmalign.model.streams import to_streams
 from mmalign.predictor.predictor import EVALUATION_BATCH, Predictor
 
 TINY = 1e-30
@@ -94,14 +94,19 @@ def swapped_scores(predictor: Predictor, clips: Split, swap: Swap) -> dict[str, 
         MMAlignError: If the imputer has no plans.
     """
     model = predictor.model.eval()
+    way = model.bank[predictor.visible, predictor.victim]
     outputs = []
     for batch in Batches(clips, predictor.features(), batch_size=EVALUATION_BATCH).in_order():
-        pair = to_pair(batch, predictor.visible, predictor.victim)
-        visible, victim = model.encode_visible(pair), model.encode_victim(pair)
-        plan, lengths = swap(model.imputer, visible, victim, model.victim_lengths(visible.lengths))
+        streams = to_streams(batch, predictor.modalities)
+        visible, victim = (model.encode(name, streams) for name in predictor.modalities)
+        guessed = way.target_lengths(visible.lengths)
+        plan, lengths = swap(way.imputer, visible, victim, guessed)
         steps = align.impute(
             plan, visible.steps, source_lengths=visible.lengths, target_lengths=lengths
         )
-        outputs.append(model.backbone.predict(visible, model.backbone.imputed(steps, lengths)))
+        imputed = model.backbone.imputed(predictor.victim, steps, lengths)
+        outputs.append(
+            model.backbone.predict({predictor.visible: visible, predictor.victim: imputed})
+        )
     labels = cast(Labels, clips.labels)
     return score(predictor.task, predictor.to_labels(torch.cat(outputs)), labels)

@@ -11,8 +11,9 @@ import torch
 from mmalign.data.batching import Batches
 from mmalign.data.dataset import Dataset
 from mmalign.data.missingness import Protocol
+from mmalign.imputers import Direction
 from mmalign.model.hidden import Hidden
-from mmalign.model.pair import to_pair
+from mmalign.model.streams import Streams, to_streams
 from mmalign.predictor.model import Model
 from mmalign.training.config import Config
 from mmalign.training.methods import build_model, find_method, seen_by
@@ -39,21 +40,21 @@ def time_imputers(dataset: Dataset, config: Config, protocol: Protocol) -> dict[
     train = masked["train"]
     complete = train.select(np.flatnonzero(train.is_present(victim)))
     batches = Batches(complete, masked.dims, batch_size=config.batch_size, seed=config.seed)
-    pairs = [to_pair(batch, visible, victim) for batch in batches.epoch(0)][:BATCHES]
+    streams = [to_streams(batch, (visible, victim)) for batch in batches.epoch(0)][:BATCHES]
     models = {}
     for method in CONTENDERS:
         torch.manual_seed(config.seed)
         models[method] = build_model(
             replace(config, method=method),
             masked.task,
-            visible_features=masked.dims[visible],
-            victim_features=masked.dims[victim],
+            {name: masked.dims[name] for name in (visible, victim)},
+            [Direction(visible, victim)],
         )
     times: dict[str, dict[str, list[float]]] = {m: {} for m in CONTENDERS}
     for _ in range(ROUNDS):
-        for pair in pairs:
+        for batch in streams:
             for method, model in models.items():
-                hidden = _encoded(model, pair)
+                hidden = _encoded(model, batch)
                 for part, milliseconds in _timed_parts(model, *hidden).items():
                     times[method].setdefault(part, []).append(milliseconds)
     return {
@@ -66,15 +67,15 @@ def time_imputers(dataset: Dataset, config: Config, protocol: Protocol) -> dict[
     }
 
 
-def _encoded(model: Model, pair: Any) -> tuple[Hidden, Hidden]:
+def _encoded(model: Model, batch: Streams) -> tuple[Hidden, Hidden]:
     with torch.no_grad():
-        visible, victim = model.encode_visible(pair), model.encode_victim(pair)
+        visible, victim = (model.encode(name, batch) for name in model.modalities)
     steps = visible.steps.detach().requires_grad_()
     return Hidden(visible.head, steps, visible.lengths), victim
 
 
 def _timed_parts(model: Model, visible: Hidden, victim: Hidden) -> dict[str, float]:
-    imputer = model.imputer
+    imputer = model.bank.only
 
     def fit() -> None:
         loss = imputer.fit_loss(visible.detach(), victim)

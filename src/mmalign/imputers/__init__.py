@@ -1,5 +1,6 @@
 """Imputers: one file each, one contract."""
 
+from mmalign.imputers.bank import Direction, ImputerBank
 from mmalign.imputers.contract import Imputer
 from mmalign.imputers.dynamic_window import DynamicWindow
 from mmalign.imputers.floors import Copy, MeanFill, RandomPlan, UniformWindow, ZeroFill
@@ -13,8 +14,10 @@ __all__ = [
     "SMIL",
     "AlignmentDynamicsLearner",
     "Copy",
+    "Direction",
     "DynamicWindow",
     "Imputer",
+    "ImputerBank",
     "MeanFill",
     "ModalTrans",
     "RandomPlan",

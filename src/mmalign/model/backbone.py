@@ -1,6 +1,9 @@
 """The network that does the main task: encode, fuse, predict."""
 
-from jaxtyping import Float, Int
+from collections.abc import Collection, Mapping
+from typing import cast
+
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from mmalign.model.config import BackboneConfig
@@ -10,37 +13,58 @@ from mmalign.model.hidden import Hidden
 
 
 class Backbone(nn.Module):
-    """After MulT: one encoder a modality, cross-attention both ways, a two-layer head.
+    """After MulT: one encoder a modality, cross-attention in all directions, a two-layer head.
 
     Args:
         config: Size.
-        visible_features: Feature dimension of the visible modality.
-        victim_features: Feature dimension of the victim modality.
+        dims: Feature dimension of each modality; the first one's steps are the clock of the others.
         outputs: 1 for regression, the number of classes otherwise.
     """
 
-    def __init__(
-        self, config: BackboneConfig, *, visible_features: int, victim_features: int, outputs: int
-    ) -> None:
+    def __init__(self, config: BackboneConfig, dims: Mapping[str, int], outputs: int) -> None:
         super().__init__()
+        self.modalities = tuple(dims)
         self.outputs = outputs
-        self.encode_visible = Encoder(visible_features, config)
-        self.encode_victim = Encoder(victim_features, config)
-        self.fuse = Fusion(config)
+        self.encoders = nn.ModuleList(Encoder(features, config) for features in dims.values())
+        self.fuse = Fusion(config, len(dims))
         self.head = nn.Sequential(
-            nn.Linear(2 * config.dim, config.dim), nn.Tanh(), nn.Linear(config.dim, outputs)
+            nn.Linear(len(dims) * config.dim, config.dim),
+            nn.Tanh(),
+            nn.Linear(config.dim, outputs),
         )
 
-    def predict(self, visible: Hidden, victim: Hidden) -> Float[Tensor, "batch outputs"]:
-        """The answer from two hidden sequences, true or imputed (paper: Eq. 4)."""
-        answer: Tensor = self.head(self.fuse(visible, victim))
+    def encoder(self, modality: str) -> Encoder:
+        """What encodes the modality."""
+        return cast(Encoder, self.encoders[self.modalities.index(modality)])
+
+    def learn_gaps(self, modalities: Collection[str]) -> None:
+        """Give these modalities a vector for their gaps that training can change."""
+        for name in modalities:
+            self.encoder(name).learn_gap()
+
+    def encode(
+        self,
+        modality: str,
+        features: Float[Tensor, "batch time features"],
+        lengths: Int[Tensor, " batch"],
+        observed: Bool[Tensor, "batch time"] | None = None,
+    ) -> Hidden:
+        """Hidden sequences of one modality of clips that all have it."""
+        return cast(Hidden, self.encoder(modality)(features, lengths, observed))
+
+    def predict(self, hidden: Mapping[str, Hidden]) -> Float[Tensor, "batch outputs"]:
+        """The answer from hidden sequences of all modalities, true or imputed (paper: Eq. 4)."""
+        answer: Tensor = self.head(self.fuse(*(hidden[name] for name in self.modalities)))
         return answer
 
     def imputed(
-        self, steps: Float[Tensor, "batch time dim"], lengths: Int[Tensor, " batch"]
+        self,
+        modality: str,
+        steps: Float[Tensor, "batch time dim"],
+        lengths: Int[Tensor, " batch"],
     ) -> Hidden:
-        """Steps that stand in for the victim, under its initial [CLS] embedding (design E12)."""
-        head = self.encode_victim.cls.expand(len(steps), -1)
+        """Steps that stand in for a modality, under its initial [CLS] embedding (design E12)."""
+        head = self.encoder(modality).cls.expand(len(steps), -1)
         return Hidden(head, steps, lengths)
 
 

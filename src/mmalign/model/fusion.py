@@ -1,4 +1,6 @@
-"""Cross-modal attention in both directions."""
+"""Cross-modal attention in all directions."""
+
+import itertools
 
 import torch
 from jaxtyping import Float
@@ -36,45 +38,61 @@ class CrossAttention(nn.Module):
 
 
 class Fusion(nn.Module):
-    """Both directions of cross-attention (paper: Eq. 1 to 3 with m1 != m2).
+    """Cross-attention in all directions (paper: Eq. 1 to 3 with m1 != m2).
 
-    Positions are added to both sequences first (design E16): attention without them is a set
-    operation, and no alignment could matter.
+    Each modality reads each other one, and takes the mean of what it read; a modality that is
+    alone reads itself. Positions are added to all sequences first (design E16): attention without
+    them is a set operation, and no alignment could matter.
     """
 
-    def __init__(self, config: BackboneConfig) -> None:
+    def __init__(self, config: BackboneConfig, modalities: int) -> None:
         super().__init__()
-        self.visible_reads_victim = CrossAttention(config)
-        self.victim_reads_visible = CrossAttention(config)
+        self.readings = readings(modalities)
+        self.readers = nn.ModuleList(CrossAttention(config) for _ in self.readings)
         self.has_positions = config.fusion_positions
 
-    def forward(self, visible: Hidden, victim: Hidden) -> Float[Tensor, "batch two_dim"]:
-        """The two head embeddings [z12_0, z21_0], side by side."""
-        first, second = visible.with_head, victim.with_head
+    def forward(self, *hidden: Hidden) -> Float[Tensor, "batch all_dims"]:
+        """The head embeddings of all modalities, side by side; for two [z12_0, z21_0]."""
+        placed = [sequence.with_head for sequence in hidden]
         if self.has_positions:
-            first = first + _table(first)
-            second = second + _victim_positions(visible, victim, second)
-        return torch.cat(
-            (
-                self.visible_reads_victim(first, second, _valid_with_head(victim)),
-                self.victim_reads_visible(second, first, _valid_with_head(visible)),
-            ),
-            dim=-1,
-        )
+            clock = hidden[0]
+            placed = [
+                steps + _positions(clock, sequence, steps)
+                for sequence, steps in zip(hidden, placed, strict=True)
+            ]
+        found: list[list[Tensor]] = [[] for _ in hidden]
+        for (reader, memory), read in zip(self.readings, self.readers, strict=True):
+            found[reader].append(
+                read(placed[reader], placed[memory], _valid_with_head(hidden[memory]))
+            )
+        return torch.cat([_mean(heads) for heads in found], dim=-1)
+
+
+def readings(modalities: int) -> tuple[tuple[int, int], ...]:
+    """Who reads whom, reader by reader.
+
+    >>> readings(1), readings(2)
+    (((0, 0),), ((0, 1), (1, 0)))
+    """
+    if modalities == 1:
+        return ((0, 0),)
+    return tuple(itertools.permutations(range(modalities), 2))
+
+
+def _mean(heads: list[Tensor]) -> Float[Tensor, "batch dim"]:
+    return heads[0] if len(heads) == 1 else torch.stack(heads).mean(dim=0)
 
 
 def _table(sequence: Float[Tensor, "batch time dim"]) -> Float[Tensor, "time dim"]:
     return position_table(sequence.shape[1], sequence.shape[2], sequence.dtype, sequence.device)
 
 
-def _victim_positions(
-    visible: Hidden, victim: Hidden, sequence: Float[Tensor, "batch time dim"]
-) -> Tensor:
-    """Positions on the visible modality's clock, so that what happens together stands together."""
-    if torch.equal(visible.lengths, victim.lengths):
+def _positions(clock: Hidden, hidden: Hidden, sequence: Float[Tensor, "batch time dim"]) -> Tensor:
+    """Positions on the first modality's clock, so that what happens together stands together."""
+    if torch.equal(clock.lengths, hidden.lengths):
         return _table(sequence)
-    time, dim = victim.steps.shape[1:]
-    return scaled_positions(time, victim.lengths, visible.lengths, dim).to(sequence.dtype)
+    time, dim = hidden.steps.shape[1:]
+    return scaled_positions(time, hidden.lengths, clock.lengths, dim).to(sequence.dtype)
 
 
 def _valid_with_head(hidden: Hidden) -> Tensor:

@@ -1,6 +1,8 @@
 """Do these clips have what a model reads?"""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from mmalign.data.non_finite import require_finite
 from mmalign.data.split import Split
@@ -24,3 +26,27 @@ def check_features(split: Split, features: Mapping[str, int], *, visible: str) -
         )
     require_widths(split, features)
     require_finite(split)
+
+
+def check_any(split: Split, features: Mapping[str, int]) -> None:
+    """Check that every clip has some modality, all of the right width, and finite numbers.
+
+    Raises:
+        DataError: At the first clip for which that is not so.
+    """
+    has_any = np.any([split.is_present(name) for name in features], axis=0)
+    if not has_any.all():
+        raise DataError(
+            f"none of {', '.join(features)} is there",
+            clip=split.ids[int(has_any.argmin())],
+            fix="Leave the clip out: there is nothing to predict from.",
+        )
+    require_widths(split, features)
+    require_finite(split)
+
+
+def with_modalities(split: Split, modalities: Sequence[str]) -> Split:
+    """These modalities of the clips, in this order; what no clip has need not be there at all."""
+    absent = [None] * len(split)
+    columns = {name: split.sequences.get(name, absent) for name in modalities}
+    return split.with_known_features(sequences=columns)

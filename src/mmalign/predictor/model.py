@@ -1,106 +1,165 @@
-"""A model is a backbone plus an imputer."""
+"""A model is a backbone plus a bank of imputers."""
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
 from mmalign.data.split import Split
-from mmalign.imputers.contract import Imputer
+from mmalign.imputers.bank import Ask, Direction, ImputerBank, all_draws, one
 from mmalign.model.backbone import Backbone
-from mmalign.model.hidden import Hidden
-from mmalign.model.pair import Pair
+from mmalign.model.hidden import Hidden, Known
+from mmalign.model.streams import Streams
 from mmalign.predictor.scaler import Scaler
 
 
 class Model(nn.Module):
-    """Predicts from complete, missing and mixed batches; a victim that is there is used.
+    """Predicts from clips that have any of its modalities; what is there is used.
 
     Args:
         backbone: Encodes, fuses and predicts.
-        imputer: Stands in for a missing victim.
-        scalers: For the features of visible and victim.
+        bank: Stands in for what is missing.
+        scalers: For the features of each modality.
     """
 
-    length_ratio: Tensor
     gate: Tensor
     label_mean: Tensor
     label_scale: Tensor
 
-    def __init__(
-        self, backbone: Backbone, imputer: Imputer, scalers: tuple[Scaler, Scaler]
-    ) -> None:
+    def __init__(self, backbone: Backbone, bank: ImputerBank, scalers: Sequence[Scaler]) -> None:
         super().__init__()
         self.backbone = backbone
-        self.imputer = imputer
-        self.visible_scaler, self.victim_scaler = scalers
-        # Steps of the victim per step of the visible modality: its length when it is missing.
-        self.register_buffer("length_ratio", torch.ones((), dtype=torch.float64))
-        # How much a victim that is there counts against its imputation; chosen on validation.
+        self.bank = bank
+        self.scalers = nn.ModuleList(scalers)
+        # How much a victim that is there counts against its imputation; chosen on validation, in
+        # the paper's pair only.
         self.register_buffer("gate", torch.ones(()))
         self.register_buffer("label_mean", torch.zeros(()))
         self.register_buffer("label_scale", torch.ones(()))
 
-    def encode_visible(self, pair: Pair) -> Hidden:
-        """Hidden sequence of the visible modality."""
-        scaled = self.visible_scaler(pair.visible)
-        return cast(Hidden, self.backbone.encode_visible(scaled, pair.visible_lengths))
+    @property
+    def modalities(self) -> tuple[str, ...]:
+        """What it reads, in its own order."""
+        return self.backbone.modalities
 
-    def encode_victim(self, pair: Pair) -> Hidden:
-        """Hidden sequence of the victim; every clip of the pair must have it."""
-        scaled = self.victim_scaler(pair.victim)
-        return cast(Hidden, self.backbone.encode_victim(scaled, pair.victim_lengths))
+    @property
+    def pair(self) -> Direction | None:
+        """Visible and victim, if this is the paper's model: two modalities, one direction."""
+        is_pair = self.bank.directions == (self.modalities,)
+        return self.bank.directions[0] if is_pair else None
 
-    def impute(self, visible: Hidden) -> Hidden:
-        """What stands in for the victim."""
-        lengths = self.victim_lengths(visible.lengths)
-        return self.backbone.imputed(self.imputer.impute(visible, lengths), lengths)
+    @property
+    def uncertain(self) -> tuple[str, ...]:
+        """What a clip may lack: in the paper's pair the victim, otherwise anything."""
+        return self.modalities if self.pair is None else (self.pair.target,)
 
-    def victim_lengths(self, visible_lengths: Int[Tensor, " batch"]) -> Int[Tensor, " batch"]:
-        """How long a missing victim is taken to be."""
-        return (visible_lengths * self.length_ratio).round().long().clamp(min=1)
+    @property
+    def features(self) -> dict[str, int]:
+        """Feature dims of the modalities."""
+        scalers = cast(list[Scaler], self.scalers)
+        return {m: len(s.mean) for m, s in zip(self.modalities, scalers, strict=True)}
 
-    def forward(self, pair: Pair) -> Float[Tensor, "batch outputs"]:
-        """One prediction a clip, with the victim where it is there and its imputation elsewhere."""
-        is_complete = pair.is_complete
-        if bool(is_complete.all()):
-            return self._predict_complete(pair)
-        if not bool(is_complete.any()):
-            return self._predict_imputed(self.encode_visible(pair))
-        answers: list[Tensor] = [self(pair.rows(c)) for c in (is_complete, ~is_complete)]
-        mixed = answers[0].new_empty(len(pair), answers[0].shape[1])
-        mixed[is_complete], mixed[~is_complete] = answers
+    def encode(self, modality: str, streams: Streams) -> Hidden:
+        """Hidden sequences of one modality; every clip must have it."""
+        scaled = self.scalers[self.modalities.index(modality)](streams.features[modality])
+        lengths, observed = streams.lengths[modality], streams.observed.get(modality)
+        return self.backbone.encode(modality, scaled, lengths, observed)
+
+    def known(self, streams: Streams) -> dict[str, Known]:
+        """Hidden sequences of all that is there; a modality that no clip has is left out."""
+        found = {}
+        for name in self.modalities:
+            is_there = streams.is_present(name)
+            if bool(is_there.all()):
+                found[name] = Known(self.encode(name, streams), is_there)
+            elif bool(is_there.any()):
+                found[name] = Known(self.encode(name, streams.rows(is_there)), is_there)
+        return found
+
+    def stand_in(
+        self, target: str, known: Mapping[str, Known], is_wanted: Bool[Tensor, " batch"]
+    ) -> Hidden:
+        """What stands in for a modality in the wanted clips."""
+        return next(self._stand_ins(target, known, is_wanted, one))
+
+    def _stand_ins(
+        self, target: str, known: Mapping[str, Known], is_wanted: Bool[Tensor, " batch"], ask: Ask
+    ) -> Iterator[Hidden]:
+        for steps, lengths in self.bank.stand_ins(target, known, is_wanted, ask):
+            yield self.backbone.imputed(target, steps, lengths)
+
+    def completed(
+        self, known: Mapping[str, Known], shown: Mapping[str, Known] | None = None
+    ) -> dict[str, Hidden]:
+        """A sequence of every modality for every clip, imputed where it is not there.
+
+        Args:
+            known: What is there; stand-ins are made of it.
+            shown: What stands for itself in the answer; as a rule the same.
+        """
+        whole = {}
+        for name in self.modalities:
+            if name not in known:
+                everywhere = torch.ones_like(next(iter(known.values())).is_there)
+                whole[name] = self.stand_in(name, known, everywhere)
+                continue
+            own = (shown or known)[name]
+            is_complete = bool(own.is_there.all())
+            whole[name] = (
+                own.hidden if is_complete else own.filled(self.stand_in(name, known, ~own.is_there))
+            )
+        return whole
+
+    def forward(self, streams: Streams) -> Float[Tensor, "batch outputs"]:
+        """One prediction a clip, from what it has and from stand-ins for the rest.
+
+        Clips of one pattern are computed together, and their rows put back.
+        """
+        patterns = [rows for _, rows in streams.patterns()]
+        if len(patterns) == 1:
+            return self._predict(self.known(streams))
+        answers: list[Tensor] = [self._predict(self.known(streams.rows(r))) for r in patterns]
+        mixed = answers[0].new_empty(len(streams), answers[0].shape[1])
+        for rows, answer in zip(patterns, answers, strict=True):
+            mixed[rows] = answer
         return mixed
 
-    def _predict_complete(self, pair: Pair) -> Float[Tensor, "batch outputs"]:
-        """The prediction with the victim, mixed with the one without it where the gate says so."""
-        visible = self.encode_visible(pair)
-        outputs = self.backbone.predict(visible, self.encode_victim(pair))
+    def _predict(self, known: Mapping[str, Known]) -> Float[Tensor, "batch outputs"]:
+        """The prediction for clips of one pattern.
+
+        A pair mixes the one with the victim and the one without it where the gate says so.
+        """
+        if len(known) < len(self.modalities):
+            return self._predict_imputed(known)
+        outputs = self.backbone.predict({name: found.hidden for name, found in known.items()})
         gate = float(self.gate)
-        if gate == 1.0:
+        if gate == 1.0 or self.pair is None:
             return outputs
+        visible = {self.pair.source: known[self.pair.source]}
         return gate * outputs + (1 - gate) * self._predict_imputed(visible)
 
-    def _predict_imputed(self, visible: Hidden) -> Float[Tensor, "batch outputs"]:
-        lengths = self.victim_lengths(visible.lengths)
+    def _predict_imputed(self, known: Mapping[str, Known]) -> Float[Tensor, "batch outputs"]:
+        present = {name: found.hidden for name, found in known.items()}
+        everywhere = next(iter(known.values())).is_there
+        missing = [name for name in self.modalities if name not in known]
+        # A stand-in of zeros comes once, however many draws there are of others.
+        drawn = (self._stand_ins(name, known, everywhere, all_draws) for name in missing)
         answers = [
-            self.backbone.predict(visible, self.backbone.imputed(steps, lengths))
-            for steps in self.imputer.draws(visible, lengths)
+            self.backbone.predict({**present, **dict(zip(missing, stand_ins, strict=True))})
+            for stand_ins in zip(*drawn, strict=False)
         ]
         return answers[0] if len(answers) == 1 else average_answers(torch.stack(answers))
 
-    def fit_scales(self, train: Split, visible: str, victim: str) -> None:
-        """Learn feature scales, label scale and the ratio of lengths from the training split."""
-        self.visible_scaler.fit(train, visible)
-        self.victim_scaler.fit(train, victim)
-        steps, victim_steps = train.lengths(visible), train.lengths(victim)
-        is_complete = victim_steps > 0
-        if is_complete.any():
-            ratio = victim_steps[is_complete].sum() / steps[is_complete].sum()
-            self.length_ratio.fill_(float(ratio))
+    def fit_scales(self, train: Split) -> None:
+        """Learn feature scales, label scale and the ratios of lengths from the training split."""
+        for name, scaler in zip(self.modalities, self.scalers, strict=True):
+            cast(Scaler, scaler).fit(train, name)
+        for (source, target), way in self.bank.items():
+            way.fit_lengths(train.lengths(source), train.lengths(target))
         if train.labels is not None and train.labels.dtype.kind == "f":
             self.label_mean.fill_(float(train.labels.mean()))
             self.label_scale.fill_(float(train.labels.std()) or 1.0)

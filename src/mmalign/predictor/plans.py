@@ -1,6 +1,7 @@
 """What a model does with a clip on its way to a prediction: plans, and steps that stand in."""
 
 from collections.abc import Iterator
+from typing import NoReturn
 
 import numpy as np
 import torch
@@ -9,64 +10,96 @@ from jaxtyping import Float
 from mmalign import align
 from mmalign.data.batching import Batches
 from mmalign.data.split import Split
-from mmalign.errors import MMAlignError
-from mmalign.model.pair import Pair
+from mmalign.errors import ConfigError, DataError, MMAlignError
+from mmalign.imputers.bank import Direction
+from mmalign.model.streams import Streams
 from mmalign.predictor.predictor import Predictor, check_finite
 
 Plan = Float[np.ndarray, "_ _"]
 
 
 @torch.no_grad()
-def imputed_steps(predictor: Predictor, split: Split) -> list[Float[np.ndarray, "_ _"]]:
-    """The hidden steps `[time, dim]` that would stand in for the victim, clip by clip.
+def imputed_steps(
+    predictor: Predictor, split: Split, target: str | None = None
+) -> list[Float[np.ndarray, "_ _"]]:
+    """The hidden steps `[time, dim]` that would stand in for the target, clip by clip.
+
+    Without a target, the victim of the paper's pair is meant.
 
     Raises:
-        DataError: If one of them is not finite.
+        DataError: If a clip has nothing but the target, or steps are not finite.
+        MMAlignError: If the model has no such target.
     """
+    goal = predictor.victim if target is None else target
+    if goal not in predictor.modalities:
+        names = ", ".join(predictor.modalities)
+        raise ConfigError(f"there is no modality {goal!r} to impute; this model reads {names}")
     imputed = []
-    for pair in one_by_one(predictor, split):
-        hidden = predictor.model.impute(predictor.model.encode_visible(pair))
-        check_finite(hidden.steps, pair.ids)
+    for streams in one_by_one(predictor, split):
+        known = predictor.model.known(streams.without([goal]))
+        if not known:
+            _refuse(streams, goal, "nothing is there to impute from")
+        everywhere = torch.ones(1, dtype=torch.bool, device=predictor.model.gate.device)
+        hidden = predictor.model.stand_in(goal, known, everywhere)
+        check_finite(hidden.steps, streams.ids)
         imputed.append(hidden.steps[0].cpu().numpy())
     return imputed
 
 
-def dense_plans(predictor: Predictor, split: Split) -> list[Plan]:
-    """One plan `[visible time, victim time]` a clip.
+def dense_plans(
+    predictor: Predictor, split: Split, direction: Direction | None = None
+) -> list[Plan]:
+    """One plan `[source time, target time]` a clip.
 
-    The solver's where the clip has its victim, the fitter's prediction where it has not.
+    The solver's where the clip has the target, the fitter's prediction where it has not. Without
+    a direction, the one of the paper's pair is meant.
 
     Raises:
-        DataError: If a hidden step is not finite.
-        MMAlignError: If the model's imputer does not align.
+        DataError: If a clip lacks the source, or a hidden step is not finite.
+        MMAlignError: If the model has no such direction, or its imputer does not align.
     """
-    return [_plan(predictor, pair) for pair in one_by_one(predictor, split)]
+    chosen = direction or Direction(predictor.visible, predictor.victim)
+    if chosen not in predictor.model.bank.directions:
+        known = ", ".join(f"{s} to {t}" for s, t in predictor.model.bank.directions)
+        raise ConfigError(
+            f"this model does not align {chosen.source!r} to {chosen.target!r}; it knows {known}"
+        )
+    return [_plan(predictor, streams, chosen) for streams in one_by_one(predictor, split)]
 
 
 @torch.no_grad()
-def _plan(predictor: Predictor, pair: Pair) -> Plan:
-    model = predictor.model
-    visible = model.encode_visible(pair)
-    check_finite(visible.steps, pair.ids)
-    if bool(pair.is_complete.all()):
-        lengths = pair.victim_lengths
-        victim = model.encode_victim(pair)
-        check_finite(victim.steps, pair.ids)
-        solved = model.imputer.plan(visible, victim)
+def _plan(predictor: Predictor, streams: Streams, direction: Direction) -> Plan:
+    model, way = predictor.model, predictor.model.bank[direction]
+    known = model.known(streams)
+    for found in known.values():
+        check_finite(found.hidden.steps, streams.ids)
+    if direction.source not in known:
+        _refuse(streams, direction.source, "the modality to align from is missing")
+    source = known[direction.source].hidden
+    if direction.target in known:
+        target = known[direction.target].hidden
+        lengths = target.lengths
+        solved = way.imputer.plan(source, target)
         mass = None if solved is None else solved.mass
     else:
-        lengths = model.victim_lengths(visible.lengths)
-        mass = model.imputer.predicted_plan(visible, lengths)
+        lengths = way.target_lengths(source.lengths)
+        mass = way.imputer.predicted_plan(source, lengths)
     if mass is None:
-        name = type(model.imputer).__name__
+        name = type(way.imputer).__name__
         raise MMAlignError(f"this model's imputer, {name}, does not align modalities")
-    dense = align.to_dense(mass, source_lengths=visible.lengths, target_lengths=lengths)
+    dense = align.to_dense(mass, source_lengths=source.lengths, target_lengths=lengths)
     plan: Plan = dense[0].cpu().numpy()
     return plan
 
 
-def one_by_one(predictor: Predictor, split: Split) -> Iterator[Pair]:
+def _refuse(streams: Streams, modality: str, problem: str) -> NoReturn:
+    raise DataError(
+        problem, clip=streams.ids[0], modality=modality, fix="Leave the clip out, or choose others."
+    )
+
+
+def one_by_one(predictor: Predictor, split: Split) -> Iterator[Streams]:
     """The clips one by one: an answer must not depend on batch-mates."""
     predictor.model.eval()
     for batch in Batches(split, predictor.features(), batch_size=1).in_order():
-        yield predictor.pair(batch)
+        yield predictor.streams(batch)

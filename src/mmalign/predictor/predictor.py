@@ -13,10 +13,11 @@ from torch import Tensor
 from mmalign.data.batching import Batch, Batches
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task
-from mmalign.errors import DataError
+from mmalign.errors import DataError, MMAlignError
 from mmalign.evaluation.floors import score
 from mmalign.evaluation.predictions import prediction_columns
-from mmalign.model.pair import Pair, to_pair
+from mmalign.imputers.bank import Direction
+from mmalign.model.streams import Streams, to_streams
 from mmalign.predictor.model import Model, main_loss
 
 EVALUATION_BATCH = 128
@@ -38,11 +39,9 @@ class NonFiniteOutputError(DataError):
 
 @dataclass(frozen=True)
 class Predictor:
-    """A model with the names of its modalities and its task; `watch` sees its batches go by."""
+    """A model with its task; `watch` sees its batches go by."""
 
     model: Model
-    visible: str
-    victim: str
     task: Task
     watch: Watch = unwatched
 
@@ -61,7 +60,7 @@ class Predictor:
         order = batches.order(0)
         answers = torch.cat(
             [
-                self.model(self.pair(batch)).cpu()
+                self.model(self.streams(batch)).cpu()
                 for batch in self.watch(batches.epoch(0), len(batches))
             ]
         )
@@ -70,17 +69,44 @@ class Predictor:
         check_finite(outputs, split.ids)
         return outputs
 
-    def pair(self, batch: Batch) -> Pair:
+    @property
+    def modalities(self) -> tuple[str, ...]:
+        """What the model reads, in its own order."""
+        return self.model.modalities
+
+    @property
+    def visible(self) -> str:
+        """The visible modality of the paper's pair.
+
+        Raises:
+            MMAlignError: If the model is none.
+        """
+        return self._pair.source
+
+    @property
+    def victim(self) -> str:
+        """The victim modality of the paper's pair.
+
+        Raises:
+            MMAlignError: If the model is none.
+        """
+        return self._pair.target
+
+    @property
+    def _pair(self) -> Direction:
+        if self.model.pair is None:
+            names = ", ".join(self.modalities)
+            raise MMAlignError(f"this model has no visible and victim modality; it reads {names}")
+        return self.model.pair
+
+    def streams(self, batch: Batch) -> Streams:
         """The tensors of a batch, where the model is and of its floating type."""
         place = self.model.label_mean
-        return to_pair(batch, self.visible, self.victim).to(place.device).to(place.dtype)
+        return to_streams(batch, self.modalities).to(place.device).to(place.dtype)
 
     def features(self) -> dict[str, int]:
-        """Feature dims of the two modalities."""
-        return {
-            self.visible: len(self.model.visible_scaler.mean),
-            self.victim: len(self.model.victim_scaler.mean),
-        }
+        """Feature dims of the modalities."""
+        return self.model.features
 
     def to_labels(self, outputs: Float[Tensor, "clips outputs"]) -> Labels:
         """Predictions in the terms of the labels: numbers, or indices of classes."""
@@ -131,20 +157,26 @@ def prediction_table(
     present: Mapping[str, Bool[np.ndarray, " _"]] | None = None,
     outputs: Mapping[str, Float[Tensor, "clips outputs"]] | None = None,
 ) -> pa.Table:
-    """Split, id, prediction, label where known, and whether the victim was there: one row a clip.
+    """Split, id, prediction, label where known, and what was there: one row a clip.
+
+    There is a column `has_<modality>` for each modality, but in the paper's pair for the victim
+    alone.
 
     Args:
         predictor: What predicts.
         splits: Clips as the model sees them.
-        present: Which clips had their victim before the method looked at them.
+        present: Which clips of a pair had their victim before the method looked at them.
         outputs: The predictor's outputs on these splits, where they are known already.
     """
     tables = []
     for name, split in splits.items():
-        has_victim = split.is_present(predictor.victim) if present is None else present[name]
+        there = {m: split.is_present(m) for m in predictor.model.uncertain}
+        if present is not None:
+            there[predictor.victim] = present[name]
         found = predictor.outputs(split) if outputs is None else outputs[name]
         columns = {"split": [name] * len(split), **_columns(predictor, split, found)}
-        tables.append(pa.table({**columns, f"has_{predictor.victim}": has_victim.tolist()}))
+        columns |= {f"has_{modality}": has.tolist() for modality, has in there.items()}
+        tables.append(pa.table(columns))
     return pa.concat_tables(tables, promote_options="default")
 
 

@@ -64,7 +64,10 @@ class PairTraining:
                     "training needs labels", split=split, fix="Give the data a column 'label'."
                 )
         check_trainable(
-            next(iter(self._seen.values())), self.config, visible=self.visible, victim=self.victim
+            next(iter(self._seen.values())),
+            self.config,
+            modalities=(self.visible, self.victim),
+            targets=(self.victim,),
         )
 
     def identity(self) -> dict[str, Any]:
@@ -126,8 +129,8 @@ class PairTraining:
         training = Training(
             first,
             self.config,
-            visible=self.visible,
-            victim=self.victim,
+            modalities=(self.visible, self.victim),
+            targets=(self.victim,),
             validations={setting: seen["valid"] for setting, seen in self._seen.items()},
             device=self.device,
             world=self.world,

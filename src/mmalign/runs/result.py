@@ -72,7 +72,7 @@ class Outcome:
             "epochs": len(state.history),
             "parameters": {
                 "backbone": count_parameters(state.model.backbone),
-                "imputer": count_parameters(state.model.imputer),
+                "imputer": count_parameters(state.model.bank),
             },
             "diverged": self.diverged,
         }

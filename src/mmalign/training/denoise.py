@@ -1,8 +1,9 @@
 """Denoising training: Algorithm 1 of the paper, with its line numbers."""
 
+import itertools
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -10,36 +11,37 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from mmalign.errors import AlignmentError
-from mmalign.model.hidden import Hidden
-from mmalign.model.pair import Pair
+from mmalign.model.hidden import Known
+from mmalign.model.streams import Streams
 from mmalign.predictor.model import Model, main_loss
 from mmalign.training.config import Config
 from mmalign.training.losses import (
     REMEDY,
     TrainingError,
     contrastive_loss,
+    drawn_subset,
     imputed_loss,
     labels_of,
     step_contrast,
 )
 
-MissingLoss = Callable[[Model, Pair, Iterator[Pair]], Float[Tensor, ""]]
-"""What a batch without its victim is trained by; complete batches come on demand, without end."""
+MissingLoss = Callable[[Model, Streams, Iterator[Streams]], Float[Tensor, ""]]
+"""What a batch of incomplete clips is trained by; complete batches come on demand, without end."""
 
 
 @dataclass(frozen=True)
 class Optimizers:
-    """One for the backbone (and what the task trains of the imputer), one for the imputer."""
+    """One for the backbone (and what the task trains of the bank), one for the imputers."""
 
     main: torch.optim.Optimizer
     fit: torch.optim.Optimizer | None
 
 
 def make_optimizers(model: Model, config: Config) -> Optimizers:
-    """Adam with decoupled weight decay for both; none for an imputer without parameters."""
+    """Adam with decoupled weight decay for both; none for imputers without parameters."""
     decay = config.weight_decay
-    task = [*model.backbone.parameters(), *model.imputer.task_parameters()]
-    fitted = list(model.imputer.parameters())
+    task = [*model.backbone.parameters(), *model.bank.task_parameters()]
+    fitted = model.bank.imputer_parameters()
     return Optimizers(
         main=torch.optim.AdamW(task, lr=config.learning_rate, weight_decay=decay, fused=True),
         fit=torch.optim.AdamW(fitted, lr=config.fit_learning_rate, weight_decay=decay, fused=True)
@@ -49,7 +51,12 @@ def make_optimizers(model: Model, config: Config) -> Optimizers:
 
 
 class DenoisingTraining:
-    """One epoch of Algorithm 1 after the other; batches come as pairs.
+    """One epoch of Algorithm 1 after the other; batches come as streams.
+
+    With the paper's two modalities and one victim it is Algorithm 1 as printed. With more, every
+    imputer is fitted on the clips that have both its ends, incomplete ones included; the
+    contrastive losses are means over all pairs of modalities of complete clips; and with both
+    passes, complete clips are trained a second time without a random subset of what they have.
 
     Args:
         model: What is trained.
@@ -75,72 +82,88 @@ class DenoisingTraining:
         self.average = average
         self.losses: defaultdict[str, list[float]] = defaultdict(list)
 
-    def warm_up(self, complete: Iterable[Pair]) -> None:
+    def warm_up(self, complete: Iterable[Streams]) -> None:
         """Lines 1 to 6: the backbone alone, on the complete split."""
         for batch in complete:
-            visible, victim = self.model.encode_visible(batch), self.model.encode_victim(batch)
-            self._step_backbone(batch, visible, victim)
+            self._step_backbone(batch, self.model.known(batch))
 
-    def epoch(self, complete: Iterable[Pair], missing: Iterable[Pair]) -> None:
+    def epoch(self, complete: Iterable[Streams], missing: Iterable[Streams]) -> None:
         """Lines 7 to 18: the complete split, then the missing split.
 
         Args:
-            complete: Batches with their victim; may be read more than once.
-            missing: Batches without it.
+            complete: Batches of clips that have every modality; may be read more than once.
+            missing: Batches of clips that lack some.
         """
         if self.config.separated:
             for batch in complete:
-                self._step_imputer(batch, *self._encode_frozen(batch))
+                self._step_imputers(batch, self._encode_frozen(batch))
         for batch in complete:  # line 8
-            visible, victim = self.model.encode_visible(batch), self.model.encode_victim(batch)
+            known = self.model.known(batch)
             if not self.config.separated:
-                self._step_imputer(batch, visible.detach(), victim.detach())  # lines 9 to 11
-            self._step_backbone(batch, visible, victim)  # lines 12 and 13
+                detached = {name: found.detach() for name, found in known.items()}
+                self._step_imputers(batch, detached)  # lines 9 to 11
+            self._step_backbone(batch, known)  # lines 12 and 13
         companions = _without_end(complete)
         for batch in missing:  # line 15
+            if self._can_fit(batch):
+                self._step_imputers(batch, self._encode_frozen(batch))
             loss = self.missing_loss(self.model, batch, companions)  # line 16
             self._update(self.optimizers.main, loss, "missing", batch)  # line 17
 
-    def _encode_frozen(self, batch: Pair) -> tuple[Hidden, Hidden]:
+    def _encode_frozen(self, batch: Streams) -> dict[str, Known]:
         with torch.no_grad():
-            return self.model.encode_visible(batch), self.model.encode_victim(batch)
+            return self.model.known(batch)
 
-    def _step_imputer(self, batch: Pair, visible: Hidden, victim: Hidden) -> None:
+    def _can_fit(self, batch: Streams) -> bool:
+        """Whether an imputer has something to learn from these incomplete clips."""
+        return self.optimizers.fit is not None and any(
+            bool((batch.is_present(source) & batch.is_present(target)).any())
+            for source, target in self.model.bank.directions
+        )
+
+    def _step_imputers(self, batch: Streams, known: Mapping[str, Known]) -> None:
         if self.optimizers.fit is None:
             return
         try:
-            loss = self.model.imputer.fit_loss(visible, victim)
+            losses = list(self.model.bank.fit_losses(known).values())
         except AlignmentError as error:
             raise _diverged(f"the modalities cannot be aligned ({error})", batch) from error
-        if loss is not None:
-            self._update(self.optimizers.fit, loss, "fit", batch)
+        if losses:
+            self._update(self.optimizers.fit, _mean(losses), "fit", batch)
 
-    def _step_backbone(self, batch: Pair, visible: Hidden, victim: Hidden) -> None:
-        outputs = self.model.backbone.predict(visible, victim)
+    def _step_backbone(self, batch: Streams, known: Mapping[str, Known]) -> None:
+        outputs = self.model.backbone.predict(self.model.completed(known))
         loss = main_loss(self.model, outputs, labels_of(batch))
         self.losses["main"].append(loss.item())
         if self.config.both_passes:
-            again = self.model.backbone.predict(visible, self.model.impute(visible))
+            dropped = drawn_subset(self.model)
+            kept = {name: found for name, found in known.items() if name not in dropped}
+            again = self.model.backbone.predict(self.model.completed(kept))
             loss = loss + main_loss(self.model, again, labels_of(batch))
-        loss = loss + self._contrast(visible, victim)
+        loss = loss + self._contrast(known)
         self._update(self.optimizers.main, loss, "complete", batch)
 
-    def _contrast(self, visible: Hidden, victim: Hidden) -> Float[Tensor, ""] | float:
+    def _contrast(self, known: Mapping[str, Known]) -> Float[Tensor, ""] | float:
+        """The contrastive losses of complete clips, means over all pairs of modalities."""
         config = self.config
+        pairs = list(itertools.combinations([found.hidden for found in known.values()], 2))
         total: Tensor | float = 0.0
         temperature = config.temperature
-        if config.contrastive_weight:
-            heads = contrastive_loss(visible, victim, temperature=temperature)
+        if config.contrastive_weight and pairs:
+            heads = _mean([contrastive_loss(*p, temperature=temperature) for p in pairs])
             self.losses["contrastive"].append(heads.item())
             total = total + config.contrastive_weight * heads
-        if config.step_contrast_weight:
-            steps = step_contrast(visible, victim, window=config.window, temperature=temperature)
+        if config.step_contrast_weight and pairs:
+            window = config.window
+            steps = _mean(
+                [step_contrast(*p, window=window, temperature=temperature) for p in pairs]
+            )
             self.losses["step_contrast"].append(steps.item())
             total = total + config.step_contrast_weight * steps
         return total
 
     def _update(
-        self, optimizer: torch.optim.Optimizer, loss: Float[Tensor, ""], name: str, batch: Pair
+        self, optimizer: torch.optim.Optimizer, loss: Float[Tensor, ""], name: str, batch: Streams
     ) -> None:
         value = loss.item()
         if not math.isfinite(value):
@@ -162,11 +185,15 @@ class DenoisingTraining:
         return means
 
 
-def _diverged(problem: str, batch: Pair) -> TrainingError:
+def _mean(losses: list[Float[Tensor, ""]]) -> Float[Tensor, ""]:
+    return losses[0] if len(losses) == 1 else torch.stack(losses).mean()
+
+
+def _diverged(problem: str, batch: Streams) -> TrainingError:
     shown = ", ".join(batch.ids[:4]) + (", …" if len(batch) > 4 else "")
     return TrainingError(f"{problem} on the batch with clips {shown}. {REMEDY}")
 
 
-def _without_end(batches: Iterable[Pair]) -> Iterator[Pair]:
+def _without_end(batches: Iterable[Streams]) -> Iterator[Streams]:
     while True:
         yield from batches

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, distributed, nn
 
-from mmalign.model.pair import Pair
+from mmalign.model.streams import Streams
 
 
 @dataclass(frozen=True)
@@ -23,14 +23,14 @@ class World:
         """Whether this process writes files and talks to the user."""
         return self.rank == 0
 
-    def share(self, batch: Pair) -> Pair:
+    def share(self, batch: Streams) -> Streams:
         """This process's clips of a batch: every size-th one.
 
         A batch with fewer clips than processes goes to all of them whole.
         """
         if self.size == 1 or len(batch) < self.size:
             return batch
-        chosen = torch.arange(len(batch), device=batch.visible.device) % self.size == self.rank
+        chosen = torch.arange(len(batch), device=batch.is_complete.device) % self.size == self.rank
         return batch.rows(chosen)
 
     def average(self, parameters: list[nn.Parameter], clips: int) -> None:

@@ -1,14 +1,15 @@
 """Training from the first epoch to the last, with selection on validation data."""
 
+import itertools
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from mmalign.align import smallest_window
@@ -16,14 +17,16 @@ from mmalign.data.batching import Batches
 from mmalign.data.dataset import Dataset
 from mmalign.data.split import Split
 from mmalign.errors import DataError
+from mmalign.imputers.bank import Direction, needed_directions
 from mmalign.model.hidden import is_valid
-from mmalign.model.pair import Pair, to_pair
+from mmalign.model.streams import Streams, to_streams
 from mmalign.predictor.model import Model
 from mmalign.predictor.predictor import NonFiniteOutputError, Predictor
 from mmalign.training.config import Config
 from mmalign.training.denoise import DenoisingTraining, Optimizers, make_optimizers
 from mmalign.training.distributed import World
 from mmalign.training.losses import REMEDY, TrainingError
+from mmalign.training.meta import meta_loss
 from mmalign.training.methods import build_model, find_method
 from mmalign.training.selection import Selection, choose_gate, selection_score
 
@@ -50,51 +53,94 @@ class TrainingState:
 
 
 def start_training(
-    dataset: Dataset, config: Config, *, visible: str, victim: str, validations: Mapping[str, Split]
+    dataset: Dataset,
+    config: Config,
+    *,
+    modalities: Sequence[str],
+    targets: Sequence[str] | None,
+    validations: Mapping[str, Split],
 ) -> TrainingState:
     """A fresh state: weights from the seed, scales from the training split.
 
     Raises:
-        DataError: If there is no training split, or no clip in it is complete.
+        DataError: If there is no training split, or nothing to learn from in it.
     """
-    check_trainable(dataset, config, visible=visible, victim=victim)
+    check_trainable(dataset, config, modalities=modalities, targets=targets)
     train = dataset["train"]
+    directions = _directions(train, config, modalities, targets)
     torch.manual_seed(config.seed)
-    model = build_model(
-        config,
-        dataset.task,
-        visible_features=dataset.dims[visible],
-        victim_features=dataset.dims[victim],
-    )
-    model.fit_scales(train, visible, victim)
+    dims = {name: dataset.dims[name] for name in modalities}
+    model = build_model(config, dataset.task, dims, directions)
+    model.backbone.learn_gaps([m for m in modalities if m in getattr(train, "gapped", ())])
+    model.fit_scales(train)
     selections = {name: Selection() for name in validations}
     return TrainingState(model, make_optimizers(model, config), selections)
 
 
-def check_trainable(dataset: Dataset, config: Config, *, visible: str, victim: str) -> None:
-    """Check that there are complete clips, and that the window reaches across each of them.
+def _directions(
+    train: Split, config: Config, modalities: Sequence[str], targets: Sequence[str] | None
+) -> tuple[Direction, ...]:
+    """What is imputed from what; training that drops at random may need any direction."""
+    wanted = modalities if targets is None and config.both_passes else targets
+    return needed_directions(train, modalities, wanted)
+
+
+def check_trainable(
+    dataset: Dataset,
+    config: Config,
+    *,
+    modalities: Sequence[str],
+    targets: Sequence[str] | None = None,
+) -> None:
+    """Check that there is something to learn from, and that the window reaches across each clip.
 
     Raises:
         DataError: If not.
     """
     train = dataset["train"]
-    lengths = zip(train.ids, train.lengths(visible), train.lengths(victim), strict=True)
-    complete = [(clip_id, int(n), int(m)) for clip_id, n, m in lengths if m > 0]
-    if not complete:
+    for name in modalities:
+        if not train.is_present(name).any():
+            raise _unknown(name, is_victim=targets is not None and name in targets)
+    method = find_method(config.method)
+    if method.missing_loss is meta_loss and not _is_complete(train, modalities).any():
         raise DataError(
+            f"no training clip has all of {', '.join(modalities)}",
+            fix=f"{config.method} learns from complete clips: give some, or another method.",
+        )
+    if method.is_aligned:
+        for direction in _directions(train, config, modalities, targets):
+            _check_window(train, config.window, *direction)
+
+
+def _unknown(modality: str, *, is_victim: bool) -> DataError:
+    if is_victim:
+        return DataError(
             "no training clip has the victim modality",
-            modality=victim,
+            modality=modality,
             fix="Raise the survival rate: the method learns from complete clips.",
         )
-    if not find_method(config.method).is_aligned:
-        return
-    for clip_id, n, m in complete:
-        if smallest_window(n, m) > config.window:
+    return DataError(
+        "no training clip has the modality",
+        modality=modality,
+        fix="Leave it out of the modalities, or give training clips that have it.",
+    )
+
+
+def _check_window(train: Split, window: int, source: str, target: str) -> None:
+    lengths = zip(train.ids, train.lengths(source), train.lengths(target), strict=True)
+    for clip_id, n, m in lengths:
+        if n > 0 and m > 0 and smallest_window(int(n), int(m)) > window:
             raise DataError(
-                f"window {config.window} cannot reach across {n} {visible} and {m} {victim} steps",
+                f"window {window} cannot reach across {n} {source} and {m} {target} steps",
                 clip=clip_id,
-                fix=f"This clip needs --set window={smallest_window(n, m)}, or leave it out.",
+                fix=f"This clip needs --set window={smallest_window(int(n), int(m))}, "
+                "or leave it out.",
             )
+
+
+def _is_complete(split: Split, modalities: Sequence[str]) -> Bool[np.ndarray, " clips"]:
+    found: Bool[np.ndarray, " clips"] = np.all([split.is_present(m) for m in modalities], axis=0)
+    return found
 
 
 class Training:
@@ -103,8 +149,9 @@ class Training:
     Args:
         dataset: As the method sees it under the protocol.
         config: What to do.
-        visible: The visible modality.
-        victim: The victim modality.
+        modalities: What the model reads, in its order; for the paper's pair visible and victim.
+        targets: What may have to be imputed; for the paper's pair the victim. Without it, whatever
+            training drops at random or some clip lacks: see `needed_directions`.
         validations: Validation splits by name; the best epoch on each is kept. Training ends when
             none of them has improved for `patience` epochs.
         device: Where to compute.
@@ -116,8 +163,8 @@ class Training:
         dataset: Dataset,
         config: Config,
         *,
-        visible: str,
-        victim: str,
+        modalities: Sequence[str],
+        targets: Sequence[str] | None = None,
         validations: Mapping[str, Split],
         device: torch.device | None = None,
         world: World | None = None,
@@ -127,10 +174,10 @@ class Training:
         self.validations = validations
         self.device = device or torch.device("cpu")
         self.state = start_training(
-            dataset, config, visible=visible, victim=victim, validations=validations
+            dataset, config, modalities=modalities, targets=targets, validations=validations
         )
         self.state.model.to(self.device)
-        self.predictor = Predictor(self.state.model, visible, victim, dataset.task)
+        self.predictor = Predictor(self.state.model, dataset.task)
         self.algorithm = DenoisingTraining(
             self.state.model,
             self.state.optimizers,
@@ -139,13 +186,13 @@ class Training:
             average=self.world.average,
         )
         train = dataset["train"]
-        is_complete = train.is_present(victim)
-        self.complete = self._batches(train.select(np.flatnonzero(is_complete)), dataset)
-        self.missing = self._batches(train.select(np.flatnonzero(~is_complete)), dataset)
+        is_complete = _is_complete(train, modalities)
+        self.complete = self._batches(train.select(np.flatnonzero(is_complete)))
+        self.missing = self._batches(train.select(np.flatnonzero(~is_complete)))
 
-    def _batches(self, split: Split, dataset: Dataset) -> Batches:
-        config = self.config
-        return Batches(split, dataset.dims, batch_size=config.batch_size, seed=config.seed)
+    def _batches(self, split: Split) -> Batches:
+        config, dims = self.config, self.predictor.features()
+        return Batches(split, dims, batch_size=config.batch_size, seed=config.seed)
 
     @property
     def total_epochs(self) -> int:
@@ -171,7 +218,7 @@ class Training:
     def select(self, name: str) -> Predictor:
         """The epoch that was best on a validation set, with its gate if the config wants one."""
         self.state.model.load_state_dict(self.state.selections[name].best_state)
-        if self.config.gate:
+        if self.config.gate and self.state.model.pair is not None:
             choose_gate(self.predictor, self.validations[name])
         self.state.model.eval()
         return self.predictor
@@ -187,14 +234,14 @@ class Training:
         # Dropout is a function of seed and epoch, so that a resumed run repeats it to the bit.
         stream = (self.config.seed * 1_000_003 + epoch) * 1009 + self.world.rank
         torch.manual_seed(stream % 2**63)
-        complete = self._pairs(self.complete, epoch)
+        complete = self._streams(self.complete, epoch)
         if epoch <= self.config.warm_up:
             self.state.model.train()
             self.algorithm.warm_up(complete)
         else:
-            self._prepare_imputer()
+            self._prepare_imputers()
             self.state.model.train()
-            self.algorithm.epoch(complete, self._pairs(self.missing, epoch))
+            self.algorithm.epoch(complete, self._streams(self.missing, epoch))
         record: Record = {"epoch": epoch, "losses": self.algorithm.mean_losses(), "valid": {}}
         for name, split in self.validations.items():
             metrics = self._validate(split, epoch)
@@ -218,38 +265,40 @@ class Training:
             )
         return metrics
 
-    def _prepare_imputer(self) -> None:
-        imputer = self.state.model.imputer
-        imputer.prepare(self._victim_steps)
+    def _prepare_imputers(self) -> None:
+        bank = self.state.model.bank
+        bank.prepare(self._hidden_steps)
         # Each process encodes all clips; the leader's answer saves them from rounding apart.
-        self.world.agree(list(imputer.buffers()))
+        self.world.agree(list(bank.buffers()))
 
     @torch.no_grad()
-    def _victim_steps(self) -> Float[Tensor, "steps dim"]:
-        """The victim's hidden steps of all complete training clips, without dropout."""
+    def _hidden_steps(self, modality: str) -> Float[Tensor, "steps dim"]:
+        """A modality's hidden steps of all training clips that have it, without dropout."""
         model = self.state.model.eval()
         steps = []
-        for batch in self.complete.in_order():
-            pair = to_pair(batch, self.predictor.visible, self.predictor.victim).to(self.device)
-            hidden = model.encode_victim(pair)
-            steps.append(hidden.steps[is_valid(hidden.lengths, hidden.steps.shape[1])])
+        for batch in itertools.chain(self.complete.in_order(), self.missing.in_order()):
+            streams = to_streams(batch, model.modalities).to(self.device)
+            is_there = streams.is_present(modality)
+            if bool(is_there.any()):
+                hidden = model.encode(
+                    modality, streams if bool(is_there.all()) else streams.rows(is_there)
+                )
+                steps.append(hidden.steps[is_valid(hidden.lengths, hidden.steps.shape[1])])
         return torch.cat(steps)
 
-    def _pairs(self, batches: Batches, epoch: int) -> "Pairs":
-        return Pairs(batches, epoch, self.predictor, self.device, self.world)
+    def _streams(self, batches: Batches, epoch: int) -> "EpochStreams":
+        return EpochStreams(batches, epoch, self.device, self.world)
 
 
 @dataclass(frozen=True)
-class Pairs:
+class EpochStreams:
     """This process's batches of an epoch; they can be read again and again."""
 
     batches: Batches
     epoch: int
-    predictor: Predictor
     device: torch.device
     world: World
 
-    def __iter__(self) -> Iterator[Pair]:
+    def __iter__(self) -> Iterator[Streams]:
         for batch in self.batches.epoch(self.epoch):
-            pair = to_pair(batch, self.predictor.visible, self.predictor.victim)
-            yield self.world.share(pair).to(self.device)
+            yield self.world.share(to_streams(batch, tuple(self.batches.dims))).to(self.device)

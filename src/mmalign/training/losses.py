@@ -1,5 +1,6 @@
 """The losses of denoising training, but for the imputer's own."""
 
+import itertools
 from collections.abc import Iterator
 
 import torch
@@ -10,7 +11,7 @@ from torch.nn import functional
 from mmalign import align
 from mmalign.errors import MMAlignError
 from mmalign.model.hidden import Hidden, is_valid
-from mmalign.model.pair import Pair
+from mmalign.model.streams import Streams
 from mmalign.predictor.model import Model, main_loss
 
 STEP_NEGATIVES = 256
@@ -21,7 +22,7 @@ class TrainingError(MMAlignError):
     """Training cannot go on; epochs that were finished are not lost."""
 
 
-def labels_of(batch: Pair) -> Float[Tensor, " batch"] | Int[Tensor, " batch"]:
+def labels_of(batch: Streams) -> Float[Tensor, " batch"] | Int[Tensor, " batch"]:
     """The labels of training clips.
 
     Raises:
@@ -33,12 +34,25 @@ def labels_of(batch: Pair) -> Float[Tensor, " batch"] | Int[Tensor, " batch"]:
 
 
 def imputed_loss(
-    model: Model, missing: Pair, _complete: Iterator[Pair] | None = None
+    model: Model, missing: Streams, _complete: Iterator[Streams] | None = None
 ) -> Float[Tensor, ""]:
-    """The main loss with the victim imputed (paper: Algorithm 1, line 16)."""
-    visible = model.encode_visible(missing)
-    outputs = model.backbone.predict(visible, model.impute(visible))
+    """The main loss with what is missing imputed (paper: Algorithm 1, line 16)."""
+    outputs = model.backbone.predict(model.completed(model.known(missing)))
     return main_loss(model, outputs, labels_of(missing))
+
+
+def drawn_subset(model: Model) -> tuple[str, ...]:
+    """Modalities to drop from complete clips: some that can be imputed, never all there are.
+
+    Every such subset is equally likely; where there is one alone, as in the paper's pair, nothing
+    is drawn.
+    """
+    targets = list(dict.fromkeys(model.bank.targets))
+    most = min(len(targets), len(model.modalities) - 1)
+    subsets = [c for k in range(1, most + 1) for c in itertools.combinations(targets, k)]
+    if not subsets:
+        return ()
+    return subsets[int(torch.randint(len(subsets), ()))] if len(subsets) > 1 else subsets[0]
 
 
 def contrastive_loss(visible: Hidden, victim: Hidden, *, temperature: float) -> Float[Tensor, ""]:

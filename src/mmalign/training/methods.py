@@ -1,6 +1,6 @@
 """Methods by name: what each one sees of the data, and who imputes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from mmalign.imputers import (
     Copy,
     DynamicWindow,
     Imputer,
+    ImputerBank,
     MeanFill,
     ModalTrans,
     RandomPlan,
@@ -76,6 +77,11 @@ class Method:
     is_aligned: bool = False
     missing_loss: MissingLoss = imputed_loss
     defaults: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_dedicated(self) -> bool:
+        """Whether it is a bound: a network that imputes nothing."""
+        return self.see is see_visible_twice or not self.is_masked
 
     @property
     def depends_on_survival(self) -> bool:
@@ -198,6 +204,25 @@ def seen_by(method: Method, dataset: Dataset, masks: Masks[PairProtocol]) -> Dat
     return replace(pair, splits=splits, dims=dims)
 
 
+def seen_subset(method: Method, dataset: Dataset, modalities: Sequence[str]) -> Dataset:
+    """These modalities of the dataset as the method sees them, whatever clips lack.
+
+    The bounds are the dedicated network of the subset: they learn from the clips that have all of
+    it. A single modality is read by itself.
+
+    Raises:
+        DataError: If a modality is not in the data.
+    """
+    chosen = dataset.only(modalities)
+    if not method.is_dedicated or "train" not in chosen.splits:
+        return chosen
+    train = chosen.splits["train"]
+    is_complete = np.all([train.is_present(name) for name in modalities], axis=0)
+    return replace(
+        chosen, splits={**chosen.splits, "train": train.select(np.flatnonzero(is_complete))}
+    )
+
+
 def configure(settings: Mapping[str, Any]) -> Config:
     """A config from plain settings on top of the method's own defaults.
 
@@ -216,15 +241,17 @@ def settings_of(config: Config) -> dict[str, Any]:
 
 
 def build_model(
-    config: Config, task: Task, *, visible_features: int, victim_features: int
+    config: Config, task: Task, dims: Mapping[str, int], directions: Sequence[tuple[str, str]]
 ) -> Model:
-    """A fresh model for the config's method; weights come from torch's current seed."""
+    """A fresh model for the config's method; weights come from torch's current seed.
+
+    Args:
+        config: Method and sizes.
+        task: What is predicted.
+        dims: Feature dimension of each modality, in the model's order.
+        directions: What is imputed from what; for the paper's pair `[(visible, victim)]`.
+    """
     method = find_method(config.method)
-    backbone = Backbone(
-        config,
-        visible_features=visible_features,
-        victim_features=victim_features,
-        outputs=task.outputs,
-    )
-    scalers = Scaler(visible_features), Scaler(victim_features)
-    return Model(backbone, method.make_imputer(config), scalers)
+    backbone = Backbone(config, dims, task.outputs)
+    bank = ImputerBank(directions, lambda: method.make_imputer(config))
+    return Model(backbone, bank, [Scaler(features) for features in dims.values()])

@@ -14,7 +14,7 @@ from mmalign.experiments.tuning.spaces_file import SPACES
 from mmalign.training.config import Config
 from mmalign.training.loop import Training
 from mmalign.training.methods import METHODS, configure, seen_by
-from tests.training.small import PAIR, small_config, small_dataset, small_protocol
+from tests.training.small import IN_PAIR, small_config, small_dataset, small_protocol
 
 # The paper's table multiplied out: 2*3*2*2*1*2*1*2*5 for MOSI, and so on.
 SIZES = {"paper-mosi": 480, "paper-mosei": 160, "paper-meld": 128}
@@ -91,7 +91,7 @@ def trained(**changes) -> dict[str, torch.Tensor]:
     config = small_config(epochs=1, **changes)
     method = METHODS[config.method]
     seen = seen_by(method, small_dataset(), small_protocol().masks(small_dataset()))
-    training = Training(seen, config, validations={"A": seen["valid"]}, **PAIR)
+    training = Training(seen, config, validations={"A": seen["valid"]}, **IN_PAIR)
     training.run()
     return training.state.model.state_dict()
 
