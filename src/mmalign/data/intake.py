@@ -66,7 +66,7 @@ def gathered(clips: Clips) -> Split | list[Clip]:
     it mean what they mean in `Clip`. Without an id, its position becomes one.
 
     Raises:
-        DataError: If these are no clips, or one of them has no modality at all.
+        DataError: If these are no clips, or a dict has no modality at all.
 
     >>> gathered({"wrist": np.zeros((2, 3)), "pose": None, "label": "run"})[0].label
     'run'
@@ -86,30 +86,31 @@ def gathered(clips: Clips) -> Split | list[Clip]:
 
 
 def _one(given: object, position: int) -> Clip:
-    """What was handed over as a clip, if it has anything."""
-    clip = _from_dict(given, f"clip{position}") if isinstance(given, Mapping) else given
-    if not isinstance(clip, Clip):
+    if isinstance(given, Mapping):
+        return _from_dict(given, f"clip{position}")
+    if not isinstance(given, Clip):
         raise _no_clip(given, f" at position {position}")
-    if all(steps is None for steps in clip.sequences.values()):
-        raise DataError(
-            "every modality is missing",
-            clip=clip.id,
-            fix="Leave the clip out: it needs one modality at least.",
-        )
-    return clip
+    return given
 
 
 def _from_dict(given: Mapping[str, Any], clip_id: str) -> Clip:
     clip_id = str(given.get("id", clip_id))
     group = given.get("group")
+    sequences = {
+        str(name): _array(value, clip_id, str(name))
+        for name, value in given.items()
+        if name not in ("id", "label", "group", "observed")
+    }
+    if all(steps is None for steps in sequences.values()):
+        raise DataError(
+            "every modality is missing",
+            clip=clip_id,
+            fix="Leave the clip out: it needs one modality at least.",
+        )
     return Clip(
         id=clip_id,
         label=_plain(given.get("label"), clip_id),
-        sequences={
-            str(name): _array(value, clip_id, str(name))
-            for name, value in given.items()
-            if name not in ("id", "label", "group", "observed")
-        },
+        sequences=sequences,
         observed=given.get("observed", {}),
         group=None if group is None else str(group),
     )

@@ -150,7 +150,7 @@ class Split:
             words=[c.words for c in clips] if any(c.words is not None for c in clips) else None,
             times=[c.times for c in clips] if any(c.times is not None for c in clips) else None,
             task=task,
-            groups=_groups_of(clips),
+            groups=whole_groups([clip.id for clip in clips], [clip.group for clip in clips]),
             gapped=frozenset(m for m in modalities if any(m in clip.observed for clip in clips)),
         )
 
@@ -178,13 +178,17 @@ def _to_steps(clip: Clip, modality: str) -> Steps | None:
     return declared_gaps(clip, modality, steps)
 
 
-def _groups_of(clips: Sequence[Clip]) -> tuple[str, ...] | None:
-    groups = [clip.group for clip in clips]
+def whole_groups(ids: Sequence[str], groups: Sequence[str | None]) -> tuple[str, ...] | None:
+    """The group of every clip, or None where no clip has one.
+
+    Raises:
+        DataError: If only some clips have one.
+    """
     known = tuple(group for group in groups if group is not None)
     if known and len(known) < len(groups):
         raise DataError(
             "no group, though other clips have one",
-            clip=clips[groups.index(None)].id,
+            clip=ids[groups.index(None)],
             fix="Name the person or video of every clip, or of none.",
         )
     return known or None

@@ -40,6 +40,11 @@ def test_a_folder_of_arrays_tells_them_in_its_csv(tmp_path):
     assert load_dataset(tmp_path)["train"].groups == ("ann", "bob")
 
 
+def test_a_column_with_empty_places_tells_no_groups(tmp_path):
+    found = npz(tmp_path, label=[0, 1, 0, 1], speaker=["ann", "", "bob", "bob"])
+    assert found["train"].groups is None
+
+
 @pytest.mark.parametrize(
     ("ids", "groups"),
     [

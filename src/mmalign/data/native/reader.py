@@ -23,7 +23,7 @@ from mmalign.data.native.layout import (
     shards,
 )
 from mmalign.data.native.mapped import mapped_columns
-from mmalign.data.split import Split
+from mmalign.data.split import Split, whole_groups
 from mmalign.data.split_names import SPLITS
 from mmalign.data.task import Labels, Task, task_from_json
 from mmalign.data.validation import validate
@@ -135,15 +135,7 @@ def _times(table: pa.Table) -> list[Times | None]:
 
 def _groups(table: pa.Table, ids: Sequence[str]) -> tuple[str, ...] | None:
     groups = table.column("group").to_pylist()
-    if all(group is None for group in groups):
-        return None
-    if None in groups:
-        raise DataError(
-            "no group, though other clips have one",
-            clip=ids[groups.index(None)],
-            fix="Name the person or video of every clip, or of none.",
-        )
-    return tuple(map(str, groups))
+    return whole_groups(ids, [None if group is None else str(group) for group in groups])
 
 
 def _common_dims(parts: Sequence[Shard]) -> dict[str, int]:

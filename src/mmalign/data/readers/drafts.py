@@ -56,6 +56,13 @@ def assemble(
                 sequences={modality: draft.sequences[modality] for modality in dims},
                 words=draft.words,
                 times=draft.times,
-                groups=groups_in_ids(draft.ids) if draft.groups is None else tuple(draft.groups),
+                groups=_groups(draft),
             )
     return Dataset(task, dims, splits, tuple(note for note in notes if note))
+
+
+def _groups(draft: Draft) -> tuple[str, ...] | None:
+    """Those of the file, unless a clip has none; else those that the ids name."""
+    if draft.groups is not None:
+        return tuple(draft.groups) if all(draft.groups) else None
+    return groups_in_ids(draft.ids)
