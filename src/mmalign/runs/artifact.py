@@ -5,7 +5,6 @@ the SHA-256 of each, which is checked before a file is parsed. No pickle anywher
 """
 
 import hashlib
-import itertools
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,21 +13,22 @@ from typing import Any
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
-from torch import Tensor
 
 from mmalign.data.dataset import Dataset
 from mmalign.data.fingerprint import dataset_hash
 from mmalign.data.missingness import Masks
-from mmalign.data.task import Classification, Task, task_from_json, task_to_json
+from mmalign.data.task import Classification, task_from_json, task_to_json
 from mmalign.errors import CorruptArtifactError, MMAlignError
 from mmalign.files import drafts_of, replaced_directory, write_atomically
-from mmalign.imputers.bank import Direction
-from mmalign.predictor.model import Model
 from mmalign.predictor.predictor import Predictor
-from mmalign.predictor.saved_names import from_pair_file, to_pair_file
+from mmalign.runs.network import (
+    network_from,
+    network_settings,
+    network_title,
+    network_weights,
+)
 from mmalign.runs.records import write_json
 from mmalign.training.config import Config, config_from, config_to_json
-from mmalign.training.methods import build_model
 from mmalign.version import __version__
 
 FORMAT_VERSION = 1
@@ -49,16 +49,14 @@ def save_artifact(folder: Path, artifact: Artifact, *, summary: str = "") -> Non
     """Write weights, settings and model card into a folder; call `seal` when all is there."""
     predictor = artifact.predictor
     folder.mkdir(parents=True, exist_ok=True)
-    state = predictor.model.state_dict()
-    named = state if predictor.model.pair is None else to_pair_file(state)
-    weights = {name: tensor.detach().cpu().contiguous() for name, tensor in named.items()}
+    weights = network_weights(predictor.model)
     write_atomically(folder / WEIGHTS, save_tensors(weights, metadata={"format": "pt"}))
     settings = {
         "library_name": "mmalign",
         "format": FORMAT_VERSION,
         "mmalign_version": __version__,
         "task": task_to_json(predictor.task),
-        **_streams_to_json(predictor.model),
+        **network_settings(predictor.model),
         "config": config_to_json(artifact.config),
     }
     write_json(folder / SETTINGS, settings)
@@ -137,46 +135,12 @@ def load_artifact(folder: Path) -> Artifact:
         settings = json.loads(settings_bytes)
         task = task_from_json(settings["task"])
         config = config_from(settings["config"])
-        model = _model_from(settings, config, task, load_tensors(weights_bytes))
+        model = network_from(settings, config, task, load_tensors(weights_bytes))
     except (KeyError, ValueError, TypeError, RuntimeError, SafetensorError) as error:
         raise CorruptArtifactError(
             f"{folder}: settings and weights do not fit ({error})"
         ) from error
-    model.eval()
     return Artifact(Predictor(model, task), config)
-
-
-def _streams_to_json(model: Model) -> dict[str, Any]:
-    """What a model reads and imputes; the paper's pair says it in its own words."""
-    if model.pair is not None:
-        return {
-            "visible": model.pair.source,
-            "victim": model.pair.target,
-            "features": model.features,
-        }
-    return {
-        "modalities": model.modalities,
-        "directions": model.bank.directions,
-        "features": model.features,
-    }
-
-
-def _model_from(
-    settings: dict[str, Any], config: Config, task: Task, weights: dict[str, Tensor]
-) -> Model:
-    """A model as the settings describe it, with these weights."""
-    if "visible" in settings:
-        modalities = settings["visible"], settings["victim"]
-        directions, weights = [Direction(*modalities)], from_pair_file(weights)
-    else:
-        modalities = tuple(settings["modalities"])
-        directions = [Direction(*ends) for ends in settings["directions"]]
-    dims = {name: settings["features"][name] for name in modalities}
-    model = build_model(config, task, dims, directions)
-    has_gaps = [f"backbone.encoders.{place}.gap" in weights for place in range(len(modalities))]
-    model.backbone.learn_gaps(list(itertools.compress(modalities, has_gaps)))
-    model.load_state_dict(weights)
-    return model
 
 
 def load_masks(folder: Path) -> Masks | None:
@@ -237,12 +201,6 @@ def _verified(folder: Path, name: str, manifest: dict[str, Any]) -> bytes:
     return content
 
 
-def _title(model: Model) -> str:
-    if model.pair is not None:
-        return f"{model.pair.source} with {model.pair.target} that may be missing"
-    return f"{', '.join(model.modalities)}, any of which may be missing"
-
-
 def _model_card(artifact: Artifact, summary: str) -> str:
     predictor, config = artifact.predictor, artifact.config
     if isinstance(predictor.task, Classification):
@@ -256,7 +214,7 @@ library_name: mmalign
 license: mit
 tags: [multimodal, missing-modality, {config.method}]
 ---
-# {config.method}: {_title(predictor.model)}
+# {config.method}: {network_title(predictor.model)}
 
 Task: {task}. Features: {features}.
 
