@@ -183,7 +183,7 @@ class Training:
             self.state.optimizers,
             config,
             missing_loss=find_method(config.method).missing_loss,
-            average=self.world.average,
+            world=self.world,
         )
         train = dataset["train"]
         is_complete = _is_complete(train, modalities)
