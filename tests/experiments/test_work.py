@@ -12,8 +12,9 @@ from mmalign.experiments.grid import Grid
 from mmalign.experiments.plan_study import take_apart
 from mmalign.experiments.plan_swaps import SWAPS, predicted, swapped_scores
 from mmalign.experiments.work import analysis_file, perform
-from mmalign.runs.artifact import drop_weights, load_artifact
-from mmalign.runs.run import CHECKPOINT
+from mmalign.runs.artifact import load_artifact
+from mmalign.runs.checkpoint import CHECKPOINT
+from mmalign.runs.manifest import drop_weights
 from tests.experiments.tiny import PAIR, tiny_grid
 from tests.training.small import small_config, small_dataset, train_both_settings, weights
 

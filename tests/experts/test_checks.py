@@ -9,9 +9,9 @@ from mmalign.experts.checks import check_expert
 from mmalign.experts.recipe import Recipe
 
 
-@pytest.mark.parametrize("make", [lambda: RidgeExpert(500, 40), lambda: TapsExpert(16)])
+@pytest.mark.parametrize("make", [lambda: RidgeExpert(500, 40), lambda: TapsExpert(32)])
 def test_built_in_experts_pass(make, monkeypatch):
-    monkeypatch.setattr(taps_expert, "Recipe", lambda **_: Recipe(epochs=12))
+    monkeypatch.setattr(taps_expert, "Recipe", lambda **_: Recipe(epochs=30))
     check_expert(make)
 
 

@@ -11,39 +11,7 @@ from mmalign.errors import CorruptArtifactError, DataError, MMAlignError
 from mmalign.experts import Experts, modality, taps_expert
 from mmalign.experts.recipe import Recipe
 from mmalign.experts.taps_expert import TapsExpert
-
-NAMES = ("pose", "wrist", "voice")
-
-
-def made_clips(count: int, *, seed: int, numbers: bool = False) -> list[Clip]:
-    """Each modality shows the label as a pace, in steps of its own; the voice is noise."""
-    rng = np.random.default_rng(seed)
-    clips = []
-    for row in range(count):
-        kind = row % 3
-        label = float(kind) + 0.1 * float(rng.normal()) if numbers else "abc"[kind]
-
-        def wave(length: int, width: int, kind: int = kind) -> np.ndarray:
-            phases = rng.uniform(0, 6, width)
-            noise = 0.3 * rng.normal(size=(length, width))
-            steps = np.sin(np.arange(length)[:, None] * (0.4 + 0.3 * kind) + phases) + noise
-            return steps.astype(np.float32)
-
-        sequences = {
-            "pose": wave(18, 4),
-            "wrist": wave(25 + row % 4, 3),
-            "voice": rng.normal(size=(10, 2)).astype(np.float32),
-        }
-        clips.append(Clip(f"person{row % 5}-{row}", label, sequences))
-    return clips
-
-
-def with_holes(clips: list[Clip]) -> list[Clip]:
-    """Every clip lacks one modality, by turns."""
-    return [
-        replace(clip, sequences={**clip.sequences, NAMES[row % 3]: None})
-        for row, clip in enumerate(clips)
-    ]
+from tests.experts.made import NAMES, made_clips, only, with_holes
 
 
 @pytest.fixture(scope="module")
@@ -61,12 +29,6 @@ def model(small):
 
 
 TEST = made_clips(30, seed=1)
-
-
-def only(clips: list[Clip], *names: str) -> list[Clip]:
-    return [
-        replace(c, sequences={n: s for n, s in c.sequences.items() if n in names}) for c in clips
-    ]
 
 
 def test_every_subset_has_an_answer_and_more_modalities_do_not_hurt(model):

@@ -2,12 +2,12 @@
 
 import itertools
 
-import numpy as np
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mmalign.experts.augment import Augment
-from mmalign.experts.recipe import cycle
+from mmalign.experts.recipe import cycle, padded
 
 
 def test_the_rate_rises_in_a_line_and_falls_to_zero():
@@ -18,12 +18,14 @@ def test_the_rate_rises_in_a_line_and_falls_to_zero():
     assert rates[-1] < 1e-12
 
 
-@given(st.integers(1, 40), st.integers(0, 99))
-def test_a_changed_clip_keeps_its_shape_and_nearly_its_values(length, seed):
-    rng = np.random.default_rng(seed)
-    clip = np.linspace(-1, 1, length, dtype=np.float32)[:, None]
-    changed = Augment(jitter=0.0, gain=0.0)(clip, rng)
-    assert changed.shape == clip.shape
-    assert changed.dtype == np.float32
-    assert np.abs(changed).max() <= 1 + 1e-6
-    assert (np.diff(changed[:, 0]) >= -1e-6).all()  # time keeps its direction
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=4), st.integers(0, 99))
+def test_changed_clips_keep_their_shape_and_nearly_their_values(lengths, seed):
+    torch.manual_seed(seed)
+    features, sizes = padded([torch.linspace(1, 2, length)[:, None] for length in lengths])
+    changed = Augment(jitter=0.0, gain=0.0)(features, sizes)
+    assert changed.shape == features.shape
+    for row, length in enumerate(lengths):
+        own = changed[row, :length, 0]
+        assert own.min() >= 1 - 1e-5  # what lies beyond the end is never mixed in
+        assert own.max() <= 2 + 1e-5
+        assert (own.diff() >= -1e-5).all()  # time keeps its direction

@@ -13,9 +13,14 @@ def test_shifting_reads_the_steps_at_the_offsets_and_zeros_beyond_the_ends():
     assert found[0, 4].tolist() == [3.0, 5.0, 0.0]
 
 
+def test_the_slope_of_shifting_is_that_of_slicing():
+    steps = torch.randn(2, 5, 3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda s: shifted(s, (-7, -1, 0, 2)), steps)
+
+
 def test_padding_and_what_is_in_it_change_nothing():
     torch.manual_seed(0)
-    network = Taps(3, 4).eval()
+    network = Taps(3, 4, step_gain=2.0).eval()
     clip = torch.randn(1, 11, 3)
     lengths = torch.tensor([11])
     padded = torch.cat((clip, torch.full((1, 30, 3), 7.0)), dim=1)
@@ -26,7 +31,7 @@ def test_padding_and_what_is_in_it_change_nothing():
 
 def test_one_step_is_enough_and_every_parameter_is_reached():
     torch.manual_seed(0)
-    network = Taps(3, 4)
+    network = Taps(3, 4, step_gain=2.0)
     assert network.eval()(torch.randn(2, 1, 3), torch.tensor([1, 1])).shape == (2, 4)
     network.train()(torch.randn(4, 20, 3), torch.full((4,), 20)).square().sum().backward()
     assert all(p.grad is not None and bool(p.grad.any()) for p in network.parameters())

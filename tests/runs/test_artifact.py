@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow.parquet as pq
 
 import mmalign
-from mmalign.runs.artifact import load_artifact, load_masks
+from mmalign.runs.artifact import load_artifact
+from mmalign.runs.manifest import load_masks
 from tests.training.small import small_dataset, small_protocol
 
 EARLIER = Path(__file__).parent / "format1"

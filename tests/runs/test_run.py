@@ -15,9 +15,10 @@ import pytest
 from mmalign.data import Masks
 from mmalign.errors import CorruptArtifactError, DataError, MMAlignError
 from mmalign.runs import run
-from mmalign.runs.artifact import load_artifact, load_masks
+from mmalign.runs.artifact import load_artifact
+from mmalign.runs.checkpoint import CHECKPOINT
 from mmalign.runs.machine import describe_machine
-from mmalign.runs.run import CHECKPOINT
+from mmalign.runs.manifest import load_masks
 from mmalign.training.losses import TrainingError
 from tests.training.small import (
     poisoned,

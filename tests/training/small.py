@@ -12,6 +12,7 @@ from mmalign.data import Dataset, Protocol, TwinConfig, synthetic_twin
 from mmalign.data.missingness import SETTINGS
 from mmalign.predictor.predictor import Predictor
 from mmalign.runs.artifact import load_artifact
+from mmalign.runs.pair_training import PairTraining
 from mmalign.runs.run import Run
 from mmalign.training.config import Config
 
@@ -34,12 +35,12 @@ def small_protocol(**changes) -> Protocol:
 
 
 def small_run(out: Path, *, dataset: Dataset | None = None, **changes) -> Run:
-    return Run(
+    training = PairTraining(
         dataset=dataset or small_dataset(),
         protocols=changes.pop("protocols", (small_protocol(),)),
         config=small_config(**changes),
-        out=out,
     )
+    return Run(training, out)
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def train_both_settings(
     protocols = tuple(replace(protocol, setting=setting) for setting in SETTINGS)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
-        run = Run(dataset=dataset, protocols=protocols, config=config, out=out)
+        run = Run(PairTraining(dataset=dataset, protocols=protocols, config=config), out)
         settings = run.execute()["settings"]
         history = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
         return Trained(load_artifact(out).predictor, settings, history)

@@ -17,7 +17,8 @@ from mmalign.model.streams import to_streams
 from mmalign.predictor.features import check_any, with_modalities
 from mmalign.predictor.plans import dense_plans, imputed_steps
 from mmalign.predictor.predictor import Predictor, prediction_table
-from mmalign.runs.artifact import Artifact, load_artifact, replace_artifact
+from mmalign.runs.artifact import Artifact, load_artifact
+from mmalign.runs.manifest import replace_saved
 from mmalign.training.losses import drawn_subset, imputed_loss
 from mmalign.training.methods import METHODS, configure, find_method, seen_subset
 from tests.training.joint import TINY, trained, whole_twin, with_holes
@@ -157,7 +158,7 @@ def test_the_dedicated_network_reads_its_subset_alone(subset):
 
 def test_a_saved_model_answers_as_before(predictor, tmp_path):
     config = configure({**TINY, "both_passes": True, "learning_rate": 0.01})
-    replace_artifact(tmp_path / "model", Artifact(predictor, config))
+    replace_saved(tmp_path / "model", Artifact(predictor, config).saved())
     loaded = load_artifact(tmp_path / "model").predictor
     assert loaded.modalities == predictor.modalities
     assert loaded.model.bank.directions == predictor.model.bank.directions

@@ -6,6 +6,7 @@ from typing import Any
 
 import typer
 
+from mmalign.errors import ConfigError
 from mmalign.progress import Display, start_bar
 
 
@@ -44,6 +45,34 @@ class LiveLine(Display):
             self.bar = start_bar("", training.total_epochs, is_kept=True)
             self.has_total = True
         self.bar.update(self.bar.task_ids[0], completed=record["epoch"], description=text)
+
+
+class ModalityLine(Display):
+    """A bar over the modalities on a terminal; one plain line each elsewhere."""
+
+    def __init__(self, *, is_on: bool, events: Callable[[], Any] | None = None) -> None:
+        if events is not None:
+            raise ConfigError("--tensorboard: experts have no losses to show; leave it out")
+        self.is_on = is_on
+
+    def __enter__(self) -> "ModalityLine":
+        if self.is_on and sys.stderr.isatty():
+            self.bar = start_bar("first modality", None)
+        return self
+
+    def show(self, record: dict[str, Any], modalities: list[str]) -> None:
+        """Show that a modality is learned; `modalities` are all that there are."""
+        name, total = record["modality"], len(modalities)
+        is_joint = name not in modalities
+        done = total if is_joint else modalities.index(name) + 1
+        learned = f"{name}: {record['clips']} clips, skill {record['skill']:.2f}"
+        if not sys.stderr.isatty():
+            which = "read together" if is_joint else f"{done} of {total}"
+            typer.echo(f"{learned} ({which})", err=True)
+            return
+        self.stop()
+        self.bar = start_bar(learned, total)
+        self.bar.update(self.bar.task_ids[0], completed=done)
 
 
 def _line(record: dict[str, Any]) -> str:

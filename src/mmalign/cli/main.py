@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from mmalign.cli import bench, data, demo, methods, report, train, tune, use
+from mmalign.cli import bench, data, demo, explain, methods, report, train, tune, use
 from mmalign.errors import MMAlignError
 from mmalign.version import __version__
 
@@ -24,7 +24,7 @@ app.command()(bench.bench)
 app.command()(methods.methods)
 app.command()(use.evaluate)
 app.command()(use.predict)
-app.command()(use.explain)
+app.command()(explain.explain)
 app.command()(report.report)
 
 

@@ -1,5 +1,7 @@
 """`mmalign methods`: what can stand in for a missing modality."""
 
+import typer
+
 
 def methods() -> None:
     """List the methods: where they come from, parameters they add, cost, and what they do.
@@ -22,3 +24,7 @@ def methods() -> None:
         parameters, cost = f"{count_parameters(imputer):,}", f"{method.cost:.1f}x"
         table.add_row(name, method.source, parameters, cost, method.summary)
     Console().print(table)
+    typer.echo(
+        "experts, the default without --visible and --victim, impute nothing: each modality has\n"
+        "experts of its own, and what those say that a clip has is added up."
+    )

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
-from mmalign.errors import ConfigError
+from mmalign.errors import ConfigError, DataError
+from mmalign.progress import track
 
 if TYPE_CHECKING:
+    from mmalign.data.split import Split
+    from mmalign.estimator import MMAlign
     from mmalign.experiments.engines.contract import Engine
     from mmalign.experiments.source import Source
 
@@ -18,7 +21,8 @@ Data = Annotated[
 ]
 RunPath = Annotated[str, typer.Argument(help="Run directory, as mmalign train wrote it.")]
 NonFinite = Annotated[
-    Literal["reject", "zero", "clip"], typer.Option(help="What to do about NaN and infinity.")
+    Literal["reject", "zero", "clip", "gap"],
+    typer.Option(help="What to do about NaN and infinity; gap: such steps are missing."),
 ]
 Label = Annotated[str | None, typer.Option(help="Which label to take where there are several.")]
 Vectors = Annotated[Path | None, typer.Option(help="Word vectors for files that store words only.")]
@@ -26,10 +30,6 @@ Vectors = Annotated[Path | None, typer.Option(help="Word vectors for files that 
 Visible = Annotated[str, typer.Option(help="Modality that is always there.")]
 Victim = Annotated[str, typer.Option(help="Modality that may be missing.")]
 Survival = Annotated[float, typer.Option(help="Share of clips that keep the victim.")]
-Setting = Annotated[
-    str, typer.Option(help="A: victim missing in all of valid and test; B: as in train.")
-]
-
 Method = Annotated[str | None, typer.Option(help="Method that imputes. Default: mmalign.")]
 ConfigFile = Annotated[Path | None, typer.Option(help="TOML file of settings.")]
 Settings = Annotated[
@@ -46,6 +46,9 @@ Address = Annotated[
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, …")]
 Threads = Annotated[int, typer.Option(min=1, help="Threads; one is fastest for small models.")]
+Without = Annotated[
+    str | None, typer.Option(help="Take these modalities, a,b,…, away from every clip first.")
+]
 
 
 def make_source(data: str, *, non_finite: str, label: str | None, vectors: Path | None) -> "Source":
@@ -132,6 +135,41 @@ def parse_settings(pairs: list[str]) -> dict[str, Any]:
         except tomllib.TOMLDecodeError:
             parsed[name.strip()] = text
     return parsed
+
+
+def load_model(run: str, device: str, threads: int) -> "MMAlign":
+    """The run's model on a device, with a bar while it predicts."""
+    import torch
+
+    import mmalign
+
+    torch.set_num_threads(threads)
+    model = mmalign.load(run, device=device)
+    model.watch_with(lambda batches, total: track(batches, "predicting", total=total))
+    return model
+
+
+def take_away(split: "Split", without: str | None, model: "MMAlign") -> "Split":
+    """The clips without some modalities; refused for one that the model cannot do without.
+
+    Raises:
+        DataError: If the clips have no such modality, or the model needs it.
+    """
+    for modality in split_list(without or ""):
+        if modality in model.needs:
+            others = ", ".join(name for name in model.reads if name not in model.needs)
+            raise DataError(
+                "the run cannot do without its visible modality",
+                modality=modality,
+                fix=f"It was trained for clips that may lack {others}.",
+            )
+        if modality not in split.sequences:
+            raise DataError(
+                f"there is no modality {modality!r}",
+                fix=f"There are {', '.join(split.sequences)}.",
+            )
+        split = split.without(modality, split.ids)
+    return split
 
 
 def split_list(text: str) -> list[str]:

@@ -11,12 +11,27 @@ from mmalign.cli import options
 
 def train(
     data: options.Data,
-    visible: options.Visible,
-    victim: options.Victim,
     out: Annotated[Path, typer.Option(help="Run directory to create, or to resume.")],
-    survival: options.Survival = 0.1,
-    setting: options.Setting = "A",
-    method: options.Method = None,
+    modalities: Annotated[
+        str | None, typer.Option(help="Modalities to use, a,b,…  Default: all.")
+    ] = None,
+    visible: Annotated[
+        str | None, typer.Option(help="The paper's protocol: modality that is always there.")
+    ] = None,
+    victim: Annotated[
+        str | None, typer.Option(help="The paper's protocol: modality that may be missing.")
+    ] = None,
+    survival: Annotated[
+        str | None, typer.Option(help="Share of clips that keep the victim. Default: 0.1.")
+    ] = None,
+    setting: Annotated[
+        str | None,
+        typer.Option(help="A: victim missing in all of valid and test; B: as in train. Default: A"),
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(help="experts, or what imputes the victim. Default for a pair: mmalign."),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Weights, order, dropout and masks.")] = None,
     config: options.ConfigFile = None,
     settings: options.Settings = None,
@@ -32,52 +47,51 @@ def train(
         bool, typer.Option("--tensorboard", help="Write events into OUT/tensorboard.")
     ] = False,
 ) -> None:
-    """Train one model. Start the same command again to continue a run that was stopped."""
+    """Train one model: experts on all modalities as they are, or the paper's method on a pair.
+
+    Start the same command again to continue a run that was stopped.
+    """
     import torch
 
-    from mmalign.cli.live import LiveLine
-    from mmalign.data import Protocol, load_dataset
-    from mmalign.predictor.device import choose_device
+    from mmalign.cli.live import LiveLine, ModalityLine
+    from mmalign.cli.trainees import Asked
+    from mmalign.data import load_dataset
     from mmalign.runs.run import Run
     from mmalign.training.config import IMPROVED
     from mmalign.training.distributed import join_world
-    from mmalign.training.methods import configure
 
     chosen: dict[str, Any] = dict(IMPROVED) if improved else {}
     chosen |= options.choose_settings(train, config, settings)
     chosen |= {k: v for k, v in (("method", method), ("seed", seed)) if v is not None}
-    training_config = configure(chosen)
-    protocol = Protocol(
+    asked = Asked(
         visible=visible,
         victim=victim,
+        modalities=modalities,
         survival=survival,
         setting=setting,
-        seed=training_config.seed,
+        settings=chosen,
+        device=device,
     )
+    make = asked.trainee()
     torch.set_num_threads(threads)
-    place = choose_device(device)
+    place = asked.place()
     dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
-    _check_splits(dataset, data)
+    _check_splits(dataset, data, ("train",) if asked.is_of_experts else ("train", "valid"))
     events = _event_writer(out) if tensorboard else None
-    with join_world(place) as world, LiveLine(is_on=world.is_leader, events=events) as live:
-        run = Run(
-            dataset=dataset,
-            protocols=(protocol,),
-            config=training_config,
-            out=out,
-            device=place,
-            world=world,
-        )
+    line = ModalityLine if asked.is_of_experts else LiveLine
+    with join_world(place) as world, line(is_on=world.is_leader, events=events) as live:
+        run = Run(make(dataset, place, world), out)
         result = run.execute(live.show)
         if world.is_leader:
-            _print_result(result, run.seconds(), out)
+            show = _print_subsets if asked.is_of_experts else _print_result
+            show(result, run.seconds(), out)
 
 
-def _check_splits(dataset: Any, data: str) -> None:
-    """Check that there are clips to learn from and clips to choose the best epoch on."""
+def _check_splits(dataset: Any, data: str, needed: tuple[str, ...]) -> None:
+    """Check that there are clips to learn from, and clips to choose the best epoch on."""
     from mmalign.errors import DataError
 
-    for name in ("train", "valid"):
+    for name in needed:
         if name not in dataset.splits:
             raise DataError(
                 f"there is no {name} split, only {', '.join(dataset.splits)}",
@@ -112,3 +126,17 @@ def _print_result(result: dict[str, Any], seconds: float, out: Path) -> None:
             {f"{result['method']}, {split}": scores for split, scores in found["metrics"].items()}
             | {f"floor, {split}": scores for split, scores in result["floor"].items()}
         )
+
+
+def _print_subsets(result: dict[str, Any], seconds: float, out: Path) -> None:
+    """Print what the model scores with each subset alone, on test clips or else on valid ones."""
+    from mmalign.cli.tables import print_scores
+
+    typer.echo(f"{result['method']}, {seconds:.0f} s; run directory {out}")
+    split = "test" if "test" in result["floor"] else "valid"
+    scored = [found for found in result["subsets"] if split in found]
+    if not scored:
+        return
+    rows = {" + ".join(found["modalities"]): found[split]["metrics"] for found in scored}
+    typer.echo(f"{split} clips, with these modalities alone:")
+    print_scores(rows | {"floor": result["floor"][split]})

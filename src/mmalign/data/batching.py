@@ -1,7 +1,7 @@
 """Padded batches with lengths and presence; the one place in the code that pads."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,19 +23,22 @@ POOL_BATCHES = 64
 
 @dataclass(frozen=True)
 class Batch:
-    """Some clips, padded with zeros; a missing sequence has length 0.
+    """Some clips, padded with zeros; a missing sequence has length 0, gaps hold zeros.
 
     Attributes:
         ids: One a clip.
         labels: One a clip, or None where the split has none.
         features: Per modality `[batch, time, dim]`, zeros from each clip's length on.
         lengths: Per modality the steps of each clip.
+        observed: Per modality that may have gaps, which steps are there: False in a gap and from
+            each clip's length on. A modality that is not named has no gaps.
     """
 
     ids: tuple[str, ...]
     labels: Labels | None
     features: Mapping[str, Float32[np.ndarray, "batch _ _"]]
     lengths: Mapping[str, Int64[np.ndarray, " batch"]]
+    observed: Mapping[str, Bool[np.ndarray, "batch _"]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -58,15 +61,13 @@ def pad(sequences: Sequence[Steps | None], dim: int) -> Padded:
     if min(lengths, default=0) == longest:
         pieces = [steps for steps in sequences if steps is not None]
     else:
-        pieces = _with_gaps_filled(sequences, lengths, np.zeros((longest, dim), np.float32))
+        pieces = _filled_up(sequences, lengths, np.zeros((longest, dim), np.float32))
     # One concatenation in C: several times faster than filling row by row.
     padded = np.concatenate(pieces) if pieces else np.zeros((0, dim), np.float32)
     return padded.reshape(len(sequences), longest, dim), np.array(lengths, dtype=np.int64)
 
 
-def _with_gaps_filled(
-    sequences: Sequence[Steps | None], lengths: list[int], zeros: Steps
-) -> list[Steps]:
+def _filled_up(sequences: Sequence[Steps | None], lengths: list[int], zeros: Steps) -> list[Steps]:
     """The sequences in order, each followed by as many zero steps as it is too short."""
     pieces = []
     for steps, length in zip(sequences, lengths, strict=True):
@@ -104,14 +105,29 @@ def make_batch(split: Split, dims: Mapping[str, int], rows: Sequence[int]) -> Ba
     where = np.array(rows, dtype=np.int64)
     features: dict[str, Any] = {}
     lengths: dict[str, Any] = {}
+    observed: dict[str, Any] = {}
     for name, dim in dims.items():
         features[name], lengths[name] = _pad_rows(split.sequences[name], where, dim)
+        if name in split.gapped:
+            observed[name] = _zero_gaps(features[name], lengths[name])
     return Batch(
         ids=tuple(split.ids[row] for row in rows),
         labels=None if split.labels is None else split.labels[where],
         features=features,
         lengths=lengths,
+        observed=observed,
     )
+
+
+def _zero_gaps(
+    features: Float32[np.ndarray, "batch time dim"], lengths: Int64[np.ndarray, " batch"]
+) -> Bool[np.ndarray, "batch time"]:
+    """Put zeros into the gaps, in place; tells which steps are there."""
+    is_gap = np.isnan(features[..., 0])
+    features[is_gap] = 0
+    observed: Bool[np.ndarray, "batch time"] = ~is_gap
+    observed &= np.arange(features.shape[1]) < lengths[:, None]
+    return observed
 
 
 class Batches:

@@ -1,11 +1,11 @@
 """A clip: one sample with one sequence per modality, any of which may be missing."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float32, Float64, Shaped
+from jaxtyping import Bool, Float32, Float64, Shaped
 
 Steps = Float32[np.ndarray, "_ _"]
 """One modality of one clip, `[time, dim]`; anonymous axes, as clips differ in length."""
@@ -21,10 +21,16 @@ else:
 Times = Float64[np.ndarray, "_ 2"]
 """Start and end of each word in seconds."""
 
+Observed = Bool[np.ndarray, " _"]
+"""Which steps of a sequence are there; the others are a gap."""
+
 
 @dataclass(frozen=True)
 class Clip:
     """One sample: id, label, one sequence per modality (None where it is missing).
+
+    `observed` tells, for a modality with gaps, which of its steps are there; what stands at the
+    others is never looked at. `group` is the person or video that the clip belongs to.
 
     >>> import numpy as np
     >>> clip = Clip("a", 1.5, {"text": np.zeros((3, 2), np.float32), "audio": None})
@@ -37,6 +43,8 @@ class Clip:
     sequences: Mapping[str, Shaped[np.ndarray, "..."] | None]
     words: Sequence[str] | None = None
     times: Times | None = None
+    observed: Mapping[str, Shaped[np.ndarray, "..."]] = field(default_factory=dict)
+    group: str | None = None
 
     def is_missing(self, modality: str) -> bool:
         """Whether this clip has no sequence of the modality."""

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from mmalign.data.clip import StepsColumn
+from mmalign.data.gaps import observed_in
 
 Features = Float64[np.ndarray, " dim"]
 
@@ -18,7 +19,7 @@ class Moments(NamedTuple):
 
 
 def moments(column: StepsColumn) -> Moments | None:
-    """Moments over the sequences that are there, or None if there are none.
+    """Moments over the steps that are there, or None if there are none.
 
     Each clip's own moments are merged in double precision, after Chan, Golub and LeVeque
     (1979): no large sums are subtracted from one another, and no more than a clip is copied.
@@ -30,9 +31,10 @@ def moments(column: StepsColumn) -> Moments | None:
     count = 0
     mean = squares = np.zeros(1)
     for steps in column:
-        if steps is None or len(steps) == 0:
+        observed = None if steps is None else observed_in(steps)
+        if steps is None or observed is None or not observed.any():
             continue
-        values = steps.astype(np.float64)
+        values = (steps if observed.all() else steps[observed]).astype(np.float64)
         here = values.mean(axis=0)
         total = count + len(values)
         away = here - mean

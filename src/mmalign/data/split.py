@@ -3,13 +3,15 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from mmalign.data.clip import Clip, Steps, StepsColumn, Times
+from mmalign.data.clip import Clip, Observed, Steps, StepsColumn, Times
 from mmalign.data.columns import drop_from, lengths_of, presence_in, select_from
+from mmalign.data.gaps import declared_gaps, observed_in
 from mmalign.data.labels import encode_labels
 from mmalign.data.task import Labels, Task
 from mmalign.errors import DataError
@@ -21,8 +23,11 @@ class Split:
 
     Column `sequences[modality][i]` is a view `[time, dim]` of clip i's features, or None where
     the modality is missing; views may point into a memory-mapped file. `task` is known where the
-    split was taken out of a dataset. `is_finite` says that the features were checked and hold no
-    NaN or infinity; a split with other sequences, `replace(split, sequences=…)`, is unchecked.
+    split was taken out of a dataset, `groups` (the person or video of each clip) where the data
+    tells. A step that is missing inside a sequence, a gap, is a row of NaN; only the modalities
+    named in `gapped` may have such rows. `is_finite` says that the features were checked and hold
+    no other NaN and no infinity; a split with other sequences, `replace(split, sequences=…)`, is
+    unchecked.
     """
 
     ids: tuple[str, ...]
@@ -31,6 +36,8 @@ class Split:
     words: Sequence[Sequence[str] | None] | None = None
     times: Sequence[Times | None] | None = None
     task: Task | None = None
+    groups: tuple[str, ...] | None = None
+    gapped: frozenset[str] = frozenset()
     is_finite: bool = field(default=False, init=False, compare=False)
 
     def __len__(self) -> int:
@@ -43,7 +50,13 @@ class Split:
             sequences={name: column[index] for name, column in self.sequences.items()},
             words=None if self.words is None else self.words[index],
             times=None if self.times is None else self.times[index],
+            observed=self._observed_at(index),
+            group=None if self.groups is None else self.groups[index],
         )
+
+    def _observed_at(self, index: int) -> dict[str, Observed]:
+        gapped = {name: self.sequences[name][index] for name in sorted(self.gapped)}
+        return {name: observed_in(steps) for name, steps in gapped.items() if steps is not None}
 
     def __iter__(self) -> Iterator[Clip]:
         return (self[index] for index in range(len(self)))
@@ -61,6 +74,13 @@ class Split:
         """Steps of each clip in the modality; 0 where it is missing."""
         return lengths_of(self.sequences[modality])
 
+    def observed(self, modality: str) -> list[Observed | None]:
+        """Which steps of each clip are there, the others being gaps; None where all is missing."""
+        if modality in self.gapped:
+            return [None if s is None else observed_in(s) for s in self.sequences[modality]]
+        lengths = self.lengths(modality).tolist()
+        return [np.ones(length, dtype=bool) if length else None for length in lengths]
+
     def select(self, indices: Iterable[int] | Int64[np.ndarray, " rows"]) -> "Split":
         """The clips at these positions, in this order."""
         rows = [int(index) for index in indices]
@@ -70,11 +90,13 @@ class Split:
             sequences={m: select_from(column, rows) for m, column in self.sequences.items()},
             words=None if self.words is None else [self.words[row] for row in rows],
             times=None if self.times is None else [self.times[row] for row in rows],
+            groups=None if self.groups is None else tuple(self.groups[row] for row in rows),
         )
 
     def only(self, modalities: Sequence[str]) -> "Split":
         """The same clips with these modalities alone."""
-        return self.with_known_features(sequences={m: self.sequences[m] for m in modalities})
+        kept = {name: self.sequences[name] for name in modalities}
+        return self.with_known_features(sequences=kept, gapped=self.gapped.intersection(kept))
 
     def without(self, modality: str, ids: Collection[str]) -> "Split":
         """The same clips; those named lose the modality: its arrays are dropped, not zeroed."""
@@ -87,7 +109,7 @@ class Split:
         return changed.checked_finite() if self.is_finite else changed
 
     def checked_finite(self) -> "Split":
-        """The same split, marked as one whose features hold no NaN or infinity."""
+        """The same split, marked as one whose features hold no infinity, and NaN in gaps only."""
         checked = copy(self)
         object.__setattr__(checked, "is_finite", True)
         return checked
@@ -98,6 +120,7 @@ class Split:
         if len(parts) == 1:
             return parts[0]
         labels = [part.labels for part in parts if part.labels is not None]
+        groups = [part.groups for part in parts if part.groups is not None]
         split = Split(
             ids=tuple(clip_id for part in parts for clip_id in part.ids),
             labels=np.concatenate(labels) if len(labels) == len(parts) else None,
@@ -105,6 +128,8 @@ class Split:
             words=_chained([(part.words, len(part)) for part in parts]),
             times=_chained([(part.times, len(part)) for part in parts]),
             task=parts[0].task,
+            groups=tuple(chain(*groups)) if len(groups) == len(parts) else None,
+            gapped=frozenset().union(*(part.gapped for part in parts)),
         )
         return split.checked_finite() if all(part.is_finite for part in parts) else split
 
@@ -112,9 +137,11 @@ class Split:
     def from_clips(clips: Sequence[Clip], modalities: Sequence[str], task: Task) -> "Split":
         """Columns from rows; labels are encoded by the task, features become float32.
 
+        Steps that a clip says were not observed become NaN; a sequence without any is missing.
+
         Raises:
-            DataError: If a label does not fit the task, only some clips have one, or a sequence is
-                no table of numbers.
+            DataError: If a label does not fit the task, only some clips have one (or a group), a
+                sequence is no table of numbers, or `observed` does not fit it.
         """
         return Split(
             ids=tuple(clip.id for clip in clips),
@@ -123,6 +150,8 @@ class Split:
             words=[c.words for c in clips] if any(c.words is not None for c in clips) else None,
             times=[c.times for c in clips] if any(c.times is not None for c in clips) else None,
             task=task,
+            groups=_groups_of(clips),
+            gapped=frozenset(m for m in modalities if any(m in clip.observed for clip in clips)),
         )
 
 
@@ -146,7 +175,19 @@ def _to_steps(clip: Clip, modality: str) -> Steps | None:
     if steps.ndim != 2:
         problem = f"expected [time, dim], got {list(steps.shape)}"
         raise DataError(problem, clip=clip.id, modality=modality, fix=fix)
-    return steps
+    return declared_gaps(clip, modality, steps)
+
+
+def _groups_of(clips: Sequence[Clip]) -> tuple[str, ...] | None:
+    groups = [clip.group for clip in clips]
+    known = tuple(group for group in groups if group is not None)
+    if known and len(known) < len(groups):
+        raise DataError(
+            "no group, though other clips have one",
+            clip=clips[groups.index(None)].id,
+            fix="Name the person or video of every clip, or of none.",
+        )
+    return known or None
 
 
 def _labels_of(clips: Sequence[Clip], task: Task) -> Labels | None:

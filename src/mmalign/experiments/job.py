@@ -10,6 +10,7 @@ import torch
 
 from mmalign.data.dataset import Dataset
 from mmalign.data.missingness import Protocol
+from mmalign.runs.pair_training import PairTraining
 from mmalign.runs.run import Run
 from mmalign.training.config import Config, config_from, config_to_json
 from mmalign.version import __version__
@@ -67,13 +68,13 @@ class Job:
             survival=self.survival,
             seed=self.config.seed,
         )
-        return Run(
+        training = PairTraining(
             dataset=dataset,
             protocols=tuple(replace(protocol, setting=setting) for setting in self.settings),
             config=self.config,
-            out=out,
             device=torch.device(device),
         )
+        return Run(training, out)
 
 
 @dataclass(frozen=True, kw_only=True)

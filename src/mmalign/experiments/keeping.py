@@ -5,7 +5,7 @@ from typing import Literal
 
 from mmalign.data.task import task_from_json
 from mmalign.experiments.grid import Grid
-from mmalign.runs.artifact import WEIGHTS, drop_weights
+from mmalign.runs.manifest import WEIGHTS, drop_weights
 from mmalign.training.selection import selection_score
 
 Keep = Literal["weights", "best", "nothing"]

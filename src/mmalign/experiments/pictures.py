@@ -17,8 +17,10 @@ from mmalign.data.dataset import Dataset
 from mmalign.data.split import Split
 from mmalign.data.task import Classification
 from mmalign.errors import ConfigError
+from mmalign.experts.explanation import Explanation
 
 MISSING = "#e9e4da"
+BAR = "#9db8d3"
 PRESENCE = ListedColormap([MISSING, "#3b6ea5"])
 
 
@@ -135,6 +137,32 @@ def draw_plans(
     figure.colorbar(image, ax=list(axes), label="mass")
     figure.suptitle(clip.id, parse_math=False)
     figure.savefig(file, dpi=130)
+
+
+def draw_evidence(explanation: Explanation, clip_id: str, file: Path) -> None:
+    """Draw how much each modality speaks for the answer, and the answer without each."""
+    answer = explanation.answer
+    terms = {" + ".join(share.modalities): share.evidence for share in explanation.shares}
+    figure = Figure(figsize=(9, 0.5 * len(terms) + 1.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    _draw_bars(left, terms)
+    left.set_title(f"evidence for {answer.label}", fontsize=9, parse_math=False)
+    left.axvline(0, color="black", linewidth=0.8)
+    asked = {"all that is there": answer}
+    asked |= {f"without {name}": said for name, said in explanation.without.items()}
+    _draw_bars(right, {title: one.value for title, one in asked.items()})
+    for row, one in enumerate(asked.values()):
+        right.text(0, row, f" {one}", va="center", fontsize=8, parse_math=False)
+    right.set_title(f"what is said of {answer.label}", fontsize=9, parse_math=False)
+    figure.suptitle(clip_id, parse_math=False)
+    figure.savefig(file, dpi=130)
+
+
+def _draw_bars(axes: Axes, bars: Mapping[str, float]) -> None:
+    axes.barh(range(len(bars)), list(bars.values()), color=BAR)
+    axes.set_yticks(range(len(bars)), list(bars), fontsize=8, parse_math=False)
+    axes.invert_yaxis()
+    axes.tick_params(labelsize=7)
 
 
 def _mark_steps(

@@ -12,11 +12,13 @@ from mmalign.experiments.analyses import ANALYSES
 from mmalign.experiments.job import Job
 from mmalign.experiments.speed import time_imputers
 from mmalign.files import drafts_of
-from mmalign.runs.artifact import MANIFEST, WEIGHTS, load_artifact
+from mmalign.runs.artifact import load_artifact
+from mmalign.runs.checkpoint import CHECKPOINT
 from mmalign.runs.claim import FinishedFolderError, ForeignFolderError
+from mmalign.runs.manifest import MANIFEST, WEIGHTS
 from mmalign.runs.records import write_json
 from mmalign.runs.result import RESULT, TIMING
-from mmalign.runs.run import CHECKPOINT, Run
+from mmalign.runs.run import Run
 from mmalign.training.losses import TrainingError
 
 DAMAGED = "Delete it and start again."

@@ -1,10 +1,10 @@
-"""Small changes to a clip that leave its label alone."""
+"""Small changes to clips that leave their labels alone."""
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from mmalign.data.clip import Steps
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,16 +23,31 @@ class Augment:
     shift: int = 3
     pace: float = 0.2
 
-    def __call__(self, steps: Steps, rng: np.random.Generator) -> Steps:
-        """The clip, changed; its length stays."""
-        length = len(steps)
-        pace = 1 + rng.uniform(-self.pace, self.pace)
-        start = rng.uniform(-self.shift, self.shift) if length > 2 * self.shift else 0.0
-        middle = (length - 1) / 2
-        places = np.clip((np.arange(length) - middle) * pace + middle + start, 0, length - 1)
-        below = np.minimum(places.astype(int), max(length - 2, 0))
-        part = (places - below)[:, None].astype(np.float32)
-        moved = steps[below] * (1 - part) + steps[np.minimum(below + 1, length - 1)] * part
-        noise = rng.normal(scale=self.jitter, size=steps.shape)
-        changed: Steps = (moved * (1 + rng.normal(scale=self.gain)) + noise).astype(np.float32)
-        return changed
+    def __call__(
+        self, features: Float[Tensor, "batch time channels"], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch time channels"]:
+        """The clips, changed; their lengths stay."""
+        batch, time, channels = features.shape
+        last = (lengths[:, None] - 1).to(features.dtype)
+        pace = 1 + self.pace * _uniform(batch)
+        start = self.shift * _uniform(batch) * (lengths[:, None] > 2 * self.shift)
+        steps = torch.arange(time, dtype=features.dtype)
+        places = (steps - last / 2) * pace + last / 2 + start
+        places = torch.minimum(places.clamp(min=0), last)
+        below = places.floor().clamp(max=max(time - 2, 0))
+        part = (places - below)[..., None]
+        moved = _at(features, below) * (1 - part) + _at(features, below + 1) * part
+        gain = 1 + self.gain * torch.randn(batch, 1, 1)
+        return moved * gain + self.jitter * torch.randn(batch, time, channels)
+
+
+def _uniform(batch: int) -> Float[Tensor, "batch 1"]:
+    """One number in (-1, 1) a clip."""
+    return 2 * torch.rand(batch, 1) - 1
+
+
+def _at(
+    features: Float[Tensor, "batch time channels"], places: Float[Tensor, "batch time"]
+) -> Float[Tensor, "batch time channels"]:
+    rows = torch.arange(len(features))[:, None]
+    return features[rows, places.long().clamp(max=features.shape[1] - 1)]

@@ -25,6 +25,7 @@ class Lesson:
         task: What the labels mean.
         groups: The person or video of each clip, where that is known.
         seed: Whatever is drawn is drawn from this.
+        epochs: Passes of a network over the clips.
     """
 
     clips: Sequence[Steps]
@@ -32,6 +33,7 @@ class Lesson:
     task: Task
     groups: Int64[np.ndarray, " clips"] | None
     seed: int
+    epochs: int = 40
 
     @property
     def outputs(self) -> int:

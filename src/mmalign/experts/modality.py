@@ -1,18 +1,22 @@
-"""All that is known about one modality: its sense, its experts, and how far to trust them."""
+"""All that is known about one modality: its sense, its experts, and what they say when tested."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mmalign.data.clip import Steps
 from mmalign.experts.contract import Evidence, Lesson
-from mmalign.experts.inputs import Sense
+from mmalign.experts.gaps import without_gaps
+from mmalign.experts.inputs import Sense, is_smooth
 from mmalign.experts.ridge_expert import RidgeExpert, choose_sense
 from mmalign.experts.taps_expert import TapsExpert
 
-RIDGE_GAIN = 4.0
-"""What brings a ridge's scores, around -1 and 1, to the size of log-probabilities."""
+NETWORK_GAIN = 0.25
+"""What brings log-probabilities to the size of a ridge's scores, around -1 and 1."""
+
+AGREEMENT = 0.65
+"""Two experts of one modality tell less than twice as much as one of them."""
 
 
 @dataclass(frozen=True)
@@ -23,31 +27,44 @@ class ModalityExperts:
         sense: How sequences are centred and scaled, chosen on clips that were left out.
         ridge: The ridge expert.
         taps: The network.
-        clips: How many training clips had the modality.
+        held_out: What the ridge says of each training clip when it, or its group, is left out.
         skill: Share of the labels' variance that the ridge explains on clips left out; 0 to 1.
     """
 
     sense: Sense
     ridge: RidgeExpert
     taps: TapsExpert
-    clips: int
+    held_out: Evidence
     skill: float
 
+    @property
+    def clips(self) -> int:
+        """How many training clips had the modality."""
+        return len(self.held_out)
+
     def evidence(self, clips: Sequence[Steps]) -> Evidence:
-        """Log-probabilities and scaled scores added up, or the mean of two numbers."""
-        fixed, learned = self.ridge.evidence(clips), self.taps.evidence(clips)
+        """Scores and log-probabilities added up, or the mean of two numbers."""
+        whole = [without_gaps(steps, smooth=self.sense.smooth) for steps in clips]
+        fixed, learned = self.ridge.evidence(whole), self.taps.evidence(whole)
         if fixed.shape[1] == 1:
             return np.asarray((fixed + learned) / 2)
-        return np.asarray(learned + RIDGE_GAIN * fixed)
+        return np.asarray(AGREEMENT * (fixed + NETWORK_GAIN * learned))
+
+    def read(self, clips: Sequence[Steps]) -> list[Steps]:
+        """The sequences without gaps, centred and scaled as the sense says."""
+        return self.ridge.inputs[0]([without_gaps(s, smooth=self.sense.smooth) for s in clips])
 
 
 def learn_modality(lesson: Lesson) -> ModalityExperts:
     """Choose a sense, and fit both experts."""
-    sense, patterns = choose_sense(lesson)
+    smooth = is_smooth([without_gaps(steps, smooth=False) for steps in lesson.clips])
+    whole = [without_gaps(steps, smooth=smooth) for steps in lesson.clips]
+    lesson = replace(lesson, clips=whole)
+    sense, patterns = choose_sense(lesson, smooth=smooth)
     ridge, taps = RidgeExpert(patterns), TapsExpert()
     ridge.fit(lesson, sense)
     taps.fit(lesson, sense)
     targets = lesson.targets()
     variance = float(np.mean((targets - targets.mean(axis=0)) ** 2))
     skill = 1.0 - ridge.found.error(targets) / max(variance, 1e-12)
-    return ModalityExperts(sense, ridge, taps, len(lesson.clips), min(max(skill, 0.0), 0.999))
+    return ModalityExperts(sense, ridge, taps, ridge.found.held_out, min(max(skill, 0.0), 0.999))

@@ -1,14 +1,13 @@
 """One model for every subset of modalities: the answer is a sum over what a clip has."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from mmalign.data.clip import Steps
 from mmalign.data.intake import Clips, gathered, labelled, task_of, with_labels_that_fit
 from mmalign.data.non_finite import require_finite
 from mmalign.data.split import Split
@@ -18,7 +17,8 @@ from mmalign.errors import DataError, MMAlignError
 from mmalign.evaluation.floors import score
 from mmalign.experts.contract import Evidence, Lesson
 from mmalign.experts.modality import ModalityExperts, learn_modality
-from mmalign.experts.saving import load_experts, save_experts
+from mmalign.experts.panel import Learn, Panel, learn_panel, steps_of
+from mmalign.experts.saving import Card, load_experts, pack_panel, save_experts, unpack_panel
 
 
 class Experts:
@@ -30,43 +30,90 @@ class Experts:
     Args:
         modalities: Which to use; all that the training clips have by default.
         seed: Initial weights, random features, order of batches.
+        epochs: Passes of the networks over the clips; half as many where steps are words.
 
     >>> Experts(["pose", "wrist"], seed=1)
     Experts(['pose', 'wrist'], seed=1)
     """
 
-    def __init__(self, modalities: Sequence[str] | None = None, *, seed: int = 0) -> None:
+    def __init__(
+        self, modalities: Sequence[str] | None = None, *, seed: int = 0, epochs: int = 40
+    ) -> None:
         self.modalities = None if modalities is None else list(modalities)
         self.seed = seed
-        self.experts: dict[str, ModalityExperts] = {}
-        self.task: Task | None = None
+        self.epochs = epochs
+        self.panel: Panel | None = None
 
     def __repr__(self) -> str:
         chosen = "" if self.modalities is None else f"{self.modalities!r}, "
         return f"Experts({chosen}seed={self.seed})"
 
-    def fit(self, train: Clips, groups: Callable[[str], str] | None = None) -> "Experts":
+    def fit(
+        self,
+        train: Clips,
+        groups: Callable[[str], str] | None = None,
+        *,
+        learn: Learn = lambda _, lesson: learn_modality(lesson),
+    ) -> "Experts":
         """Learn from clips, of which any may lack any modality.
 
         Args:
             train: Labelled training clips.
-            groups: From a clip's id to its person or video. How sequences are centred and scaled is
-                then chosen on people or videos that were left out, otherwise on single clips.
+            groups: From a clip's id to its person or video; without it, as the data tells. How
+                sequences are centred and scaled and how much each modality counts is then chosen on
+                people or videos that were left out, otherwise on single clips.
+            learn: What makes a modality's experts; a run that was stopped remembers them.
 
         Raises:
             DataError: If a modality or the labels are not in the clips, a clip has no modality at
                 all, or a value is not finite.
         """
+        split, lessons = self.lessons(train, groups)
+        self.panel = learn_panel(split, lessons, learn)
+        return self
+
+    def lessons(
+        self, train: Clips, groups: Callable[[str], str] | None = None
+    ) -> tuple[Split, dict[str, Lesson]]:
+        """The clips, and what the experts of each modality learn from; see `fit`.
+
+        Raises:
+            DataError: As `fit` does, but before anything is learned.
+        """
         rows = gathered(train)
         task = task_of(rows)
         names = self.modalities or _modalities(rows)
         split = labelled(rows, names, task)
-        members = None if groups is None else np.array([groups(clip_id) for clip_id in split.ids])
-        lessons = {name: _lesson(split, name, task, members, self.seed) for name in names}
+        members = _members(split, groups)
+        lessons = {
+            name: replace(_lesson(split, name, task, members, self.seed), epochs=self.epochs)
+            for name in names
+        }
         _check(split, {name: lesson.clips[0].shape[-1] for name, lesson in lessons.items()})
-        self.experts = {name: learn_modality(lesson) for name, lesson in lessons.items()}
-        self.task = task
-        return self
+        return split, lessons
+
+    @property
+    def fitted(self) -> Panel:
+        """What was learned.
+
+        Raises:
+            MMAlignError: If the model is not fitted yet.
+        """
+        if self.panel is None:
+            raise MMAlignError("this model is not fitted. Call fit(clips) first.")
+        return self.panel
+
+    @property
+    def experts(self) -> dict[str, ModalityExperts]:
+        """The experts of each modality; none before `fit`."""
+        if self.panel is None:
+            return {}
+        return {names[0]: one for names, one in self.panel.members.items() if len(names) == 1}
+
+    @property
+    def task(self) -> Task | None:
+        """What is predicted; none before `fit`."""
+        return None if self.panel is None else self.panel.task
 
     @property
     def fitted_task(self) -> Task:
@@ -75,9 +122,7 @@ class Experts:
         Raises:
             MMAlignError: If the model is not fitted yet.
         """
-        if self.task is None:
-            raise MMAlignError("this model is not fitted. Call fit(clips) first.")
-        return self.task
+        return self.fitted.task
 
     @property
     def classes_(self) -> Shaped[np.ndarray, " classes"]:
@@ -97,24 +142,19 @@ class Experts:
             DataError: If a clip has none of the model's modalities, or features that do not fit.
         """
         split = with_labels_that_fit(clips, list(self.experts), self.fitted_task)
-        known = [name for name in self.experts if name in split.sequences]
-        _check(split, {name: len(self.experts[name].taps.inputs.mean) for name in known})
-        total = np.zeros((len(split), self.fitted_task.outputs))
-        weight = np.zeros((len(split), 1))
-        for name in known:
-            rows = np.flatnonzero(split.is_present(name))
-            if len(rows):
-                own = self._weight(name)
-                total[rows] += own * self.experts[name].evidence(_steps(split, name, rows))
-                weight[rows] += own
-        return total if self.fitted_task.outputs > 1 else total / weight
+        dims = self.dims()
+        _check(split, {name: dim for name, dim in dims.items() if name in split.sequences})
+        return self.fitted.evidence(split)
 
-    def _weight(self, name: str) -> float:
-        """By how many training clips had the modality; for numbers, by how well it explains."""
-        experts = self.experts[name]
-        if self.fitted_task.outputs > 1:
-            return math.sqrt(experts.clips / max(e.clips for e in self.experts.values()))
-        return max(experts.skill / (1 - experts.skill), 1e-3)
+    def dims(self) -> dict[str, int]:
+        """Features a step of each modality."""
+        return {name: len(experts.taps.inputs.mean) for name, experts in self.experts.items()}
+
+    def weight(self, name: str) -> float:
+        """How much a modality counts beside all others, between 0 and 1."""
+        panel = self.fitted
+        weights = panel.weights[panel.modalities]
+        return float(weights[panel.modalities.index(name)] / max(weights.max(), 1e-12))
 
     def predict(self, clips: Clips) -> Labels:
         """One prediction a clip: a number, or the index of a class in `classes_`.
@@ -157,7 +197,15 @@ class Experts:
         Raises:
             MMAlignError: If the model is not fitted, or the directory holds something else.
         """
-        save_experts(Path(path), self.fitted_task, self.experts, seed=self.seed)
+        save_experts(Path(path), *self.packed())
+
+    def packed(self) -> tuple[bytes, Card]:
+        """All that was learned: arrays as safetensors, and the rest as plain values.
+
+        Raises:
+            MMAlignError: If the model is not fitted.
+        """
+        return pack_panel(self.fitted, seed=self.seed, epochs=self.epochs)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Experts":
@@ -166,9 +214,18 @@ class Experts:
         Raises:
             CorruptArtifactError: If a file is not as it was written.
         """
-        task, experts, seed = load_experts(Path(path))
-        model = cls(list(experts), seed=seed)
-        model.task, model.experts = task, experts
+        return cls.unpacked(*load_experts(Path(path)))
+
+    @classmethod
+    def unpacked(cls, payload: bytes, card: Card) -> "Experts":
+        """The model that `packed` gave.
+
+        Raises:
+            CorruptArtifactError: If it gave something else.
+        """
+        panel = unpack_panel(payload, card)
+        model = cls(list(panel.modalities), seed=card["seed"], epochs=card["epochs"])
+        model.panel = panel
         return model
 
 
@@ -179,7 +236,7 @@ def _modalities(rows: Split | Sequence[object]) -> list[str]:
 
 
 def _check(split: Split, dims: Mapping[str, int]) -> None:
-    """Check that every clip has one of these modalities, of the right width, in finite numbers."""
+    """Check that every clip has one of these modalities, the right width, finite numbers."""
     present = np.zeros(len(split), bool)
     for name in dims:
         present |= split.is_present(name)
@@ -193,14 +250,18 @@ def _check(split: Split, dims: Mapping[str, int]) -> None:
     require_finite(split)
 
 
-def _steps(split: Split, name: str, rows: np.ndarray) -> list[Steps]:
-    """The sequences at rows that have the modality."""
-    return [one for row in rows if (one := split.sequences[name][int(row)]) is not None]
+def _members(
+    split: Split, groups: Callable[[str], str] | None
+) -> Shaped[np.ndarray, " clips"] | None:
+    """The person or video of each clip, as the caller or else the data tells."""
+    if groups is not None:
+        return np.array([groups(clip_id) for clip_id in split.ids])
+    return None if split.groups is None else np.array(split.groups)
 
 
 def _lesson(split: Split, name: str, task: Task, members: np.ndarray | None, seed: int) -> Lesson:
     rows = np.flatnonzero(split.is_present(name)) if name in split.sequences else np.array([], int)
-    steps = _steps(split, name, rows)
+    steps = steps_of(split, name, rows)
     if len(steps) < 2 or split.labels is None:
         raise DataError(
             "fewer than two training clips have the modality",

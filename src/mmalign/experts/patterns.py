@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float32, Int32, Int64
 
 from mmalign.data.clip import Steps
-from mmalign.experts.kernels import TAPS, fill_shares, kernel_answers
+from mmalign.experts.kernels import TAPS, fill_shares, fill_thresholds
 
 KERNELS: Int32[np.ndarray, "kernels 3"] = np.array(
     list(itertools.combinations(range(TAPS), 3)), dtype=np.int32
@@ -44,7 +44,7 @@ class Patterns:
         shares = np.empty((len(clips), self.thresholds.size), np.float32)
         for row, steps in enumerate(clips):
             fill_shares(
-                np.ascontiguousarray(steps.T, np.float32),
+                _transposed(steps),
                 self.dilations,
                 self.kernels,
                 self.channels,
@@ -70,16 +70,19 @@ def fit_patterns(clips: Sequence[Steps], *, features: int, rng: np.random.Genera
     spread = np.repeat(dilations, len(KERNELS))
     kernels = np.tile(np.arange(len(KERNELS)), len(dilations))
     channels = _draw_channels(count, clips[0].shape[1], rng)
-    quantiles = (np.arange(1, count * levels + 1) * GOLDEN) % 1
+    # Every combination takes its thresholds from a clip of its own, at quantiles of their own.
+    quantiles = (np.arange(1, count * levels + 1) * GOLDEN % 1).reshape(count, levels)
     thresholds = np.empty((count, levels), np.float32)
-    order = rng.integers(len(clips), size=count)
-    for number in range(count):
-        signal = clips[order[number]][:, channels[number]].sum(axis=1)
-        answer = np.empty(len(signal), np.float32)
-        kernel_answers(signal.astype(np.float32), spread[number], KERNELS[kernels[number]], answer)
-        own = quantiles[number * levels : (number + 1) * levels]
-        thresholds[number] = np.quantile(answer, own)
+    givers = rng.integers(len(clips), size=count)
+    for giver in np.unique(givers):
+        chosen = np.flatnonzero(givers == giver)
+        sequence = _transposed(clips[giver])
+        fill_thresholds(sequence, chosen, spread, kernels, channels, KERNELS, quantiles, thresholds)
     return Patterns(spread, kernels, channels, thresholds)
+
+
+def _transposed(steps: Steps) -> Float32[np.ndarray, "channels time"]:
+    return np.ascontiguousarray(steps.T, np.float32)
 
 
 def _dilations(length: int, levels: int) -> tuple[Int64[np.ndarray, " dilations"], int]:

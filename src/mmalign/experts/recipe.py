@@ -1,7 +1,7 @@
 """How an expert's network is trained: one cycle of learning rates, its last epoch, no selection."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +11,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mmalign.data.clip import Steps
-from mmalign.experts.augment import Augment
 from mmalign.experts.taps import Taps
+
+Change = Callable[[Tensor, Tensor], Tensor]
+"""From a padded batch and its lengths to the same clips, a little different."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,36 +46,37 @@ def train_taps(
     targets: Tensor,
     *,
     recipe: Recipe,
-    change: Augment | None,
-    read: Callable[[Steps], Steps],
-    seed: int,
+    change: Change | None,
 ) -> None:
-    """Train in place.
+    """Train in place; what is drawn is drawn from torch's present seed.
 
     Args:
         network: What to train.
         clips: Sequences as inputs give them.
         targets: Class indices, or numbers of unit scale.
         recipe: How.
-        change: What is done to a clip each time it is seen; none leaves clips as they are.
-        read: From a clip to what the network reads of it.
-        seed: Order, dropout, mixing and augmentation.
+        change: What is done to clips each time they are seen; none leaves them as they are.
     """
-    rng = np.random.default_rng(seed)
-    torch.manual_seed(seed)
+    sequences = [torch.from_numpy(np.ascontiguousarray(steps)) for steps in clips]
     size = recipe.batch_size * (2 if len(clips) >= 500 else 1)
     total = recipe.epochs * math.ceil(len(clips) / size)
     optimizer = torch.optim.AdamW(
-        network.parameters(), lr=1.0, betas=(0.9, 0.99), weight_decay=recipe.weight_decay
+        network.parameters(),
+        lr=1.0,
+        betas=(0.9, 0.99),
+        weight_decay=recipe.weight_decay,
+        fused=True,
     )
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: recipe.learning_rate * cycle(step / total, recipe.warm_up)
     )
     network.train()
     for _ in range(recipe.epochs):
-        for rows in _batches(len(clips), size, rng):
-            seen = [clips[row] if change is None else change(clips[row], rng) for row in rows]
-            loss = _mixed_loss(network, [read(s) for s in seen], targets[rows], recipe, rng)
+        for rows in torch.split(torch.randperm(len(clips)), size):
+            features, lengths = padded([sequences[row] for row in rows.tolist()])
+            if change is not None:
+                features = change(features, lengths)
+            loss = _mixed_loss(network, features, lengths, targets[rows], recipe)
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             nn.utils.clip_grad_norm_(network.parameters(), 1.0)
@@ -89,25 +92,26 @@ def cycle(progress: float, warm_up: float) -> float:
     return 0.5 * (1 + math.cos(math.pi * (progress - warm_up) / (1 - warm_up)))
 
 
-def _batches(count: int, size: int, rng: np.random.Generator) -> Iterator[list[int]]:
-    order = rng.permutation(count).tolist()
-    return (order[start : start + size] for start in range(0, count, size))
-
-
 def _mixed_loss(
     network: Taps,
-    clips: Sequence[Steps],
+    features: Float[Tensor, "batch time channels"],
+    lengths: Int[Tensor, " batch"],
     targets: Tensor,
     recipe: Recipe,
-    rng: np.random.Generator,
 ) -> Float[Tensor, ""]:
-    features, lengths = padded(clips)
-    share = float(rng.beta(recipe.mixup, recipe.mixup)) if recipe.mixup else 1.0
-    other = torch.from_numpy(rng.permutation(len(clips)))
+    """The loss of clips that are mixed in pairs, in the same shares as their labels."""
+    share = _beta(recipe.mixup) if recipe.mixup else 1.0
+    other = torch.randperm(len(features))
     mixed = share * features + (1 - share) * features[other]
     outputs = network(mixed, torch.maximum(lengths, lengths[other]))
     own, others = (_loss(outputs, t, recipe.smoothing) for t in (targets, targets[other]))
     return share * own + (1 - share) * others
+
+
+def _beta(shape: float) -> float:
+    """A draw from the symmetric Beta distribution, as a share of two Gamma draws."""
+    first, second = torch._standard_gamma(torch.full((2,), shape, dtype=torch.float64)).tolist()
+    return first / (first + second) if first + second else 0.5
 
 
 def _loss(outputs: Tensor, targets: Tensor, smoothing: float) -> Float[Tensor, ""]:
@@ -117,11 +121,8 @@ def _loss(outputs: Tensor, targets: Tensor, smoothing: float) -> Float[Tensor, "
 
 
 def padded(
-    clips: Sequence[Steps],
+    clips: Sequence[Float[Tensor, "_ channels"]],
 ) -> tuple[Float[Tensor, "batch time channels"], Int[Tensor, " batch"]]:
     """The clips as one tensor, zeros from each one's length on."""
     lengths = torch.tensor([len(steps) for steps in clips])
-    features = torch.zeros(len(clips), int(lengths.max()), clips[0].shape[1])
-    for row, steps in enumerate(clips):
-        features[row, : len(steps)] = torch.from_numpy(np.ascontiguousarray(steps))
-    return features, lengths
+    return nn.utils.rnn.pad_sequence(list(clips), batch_first=True), lengths

@@ -1,6 +1,6 @@
 """The taps expert: a small convolutional network, trained by one cycle of learning rates."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -14,7 +14,8 @@ from mmalign.experts.inputs import Inputs, Sense, fit_inputs
 from mmalign.experts.recipe import Recipe, padded, train_taps
 from mmalign.experts.taps import Taps
 
-EVALUATION_BATCH = 128
+MOST_CLIPS, MOST_STEPS = 128, 65_536
+"""A batch of prediction holds no more than so many clips, and padded steps."""
 
 
 class TapsExpert(Expert):
@@ -31,42 +32,29 @@ class TapsExpert(Expert):
         """Train a network; its last epoch is kept."""
         self.inputs = fit_inputs(lesson.clips, centre=sense.centre, own_scale=sense.own_scale)
         clips = self.inputs(lesson.clips)
-        self.step_gain = _step_gain(clips) if sense.smooth else 0.0
         self.mean, self.scale = _label_scale(lesson)
         targets = torch.from_numpy(np.asarray(lesson.labels))
         if targets.is_floating_point():
             targets = (targets - self.mean) / self.scale
-        torch.manual_seed(lesson.seed)
-        self.network = self._network(clips[0].shape[1], lesson.outputs, 3 if sense.smooth else 1)
-        train_taps(
-            self.network,
-            clips,
-            targets,
-            recipe=Recipe() if sense.smooth else Recipe(epochs=20),
-            change=Augment() if sense.smooth else None,
-            read=self._read,
-            seed=lesson.seed,
-        )
-
-    def _network(self, channels: int, outputs: int, blocks: int) -> Taps:
-        width = channels * (2 if self.step_gain else 1)
-        return Taps(width, outputs, dim=self.dim, blocks=blocks)
-
-    def _read(self, steps: Steps) -> Steps:
-        """The steps, beside their differences if they are a signal."""
-        if not self.step_gain:
-            return steps
-        differences = np.diff(steps, axis=0, prepend=steps[:1]) * np.float32(self.step_gain)
-        return np.concatenate([steps, differences], axis=1)
+        recipe = Recipe(epochs=lesson.epochs if sense.smooth else (lesson.epochs + 1) // 2)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(lesson.seed)
+            self.network = Taps(
+                clips[0].shape[1],
+                lesson.outputs,
+                step_gain=_step_gain(clips) if sense.smooth else 0.0,
+                dim=self.dim,
+                blocks=3 if sense.smooth else 1,
+            )
+            change = Augment() if sense.smooth else None
+            train_taps(self.network, clips, targets, recipe=recipe, change=change)
 
     @torch.no_grad()
     def evidence(self, clips: Sequence[Steps]) -> Evidence:
         """Log-probabilities of the classes, or a number."""
-        read = [self._read(steps) for steps in self.inputs(clips)]
-        order = sorted(range(len(read)), key=lambda row: len(read[row]))
+        read = [torch.from_numpy(steps) for steps in self.inputs(clips)]
         outputs = torch.empty(len(read), self.network.read.out_features)
-        for start in range(0, len(order), EVALUATION_BATCH):
-            rows = order[start : start + EVALUATION_BATCH]
+        for rows in batches_by_length([len(steps) for steps in read]):
             outputs[rows] = self.network(*padded([read[row] for row in rows]))
         if outputs.shape[1] > 1:
             return outputs.log_softmax(dim=-1).double().numpy()
@@ -76,12 +64,13 @@ class TapsExpert(Expert):
         """Inputs, label scale and weights."""
         found = {f"inputs/{name}": np.asarray(value) for name, value in vars(self.inputs).items()}
         found |= {f"network/{k}": v.numpy() for k, v in self.network.state_dict().items()}
-        numbers = [self.step_gain, self.mean, self.scale, len(self.network.blocks)]
+        network = self.network
+        numbers = [network.step_gain, self.mean, self.scale, len(network.blocks)]
         return found | {"numbers": np.array(numbers, np.float64)}
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Take over what `state` gave."""
-        self.step_gain, self.mean, self.scale, blocks = map(float, state["numbers"])
+        step_gain, self.mean, self.scale, blocks = map(float, state["numbers"])
         centre, mean, scale = (state[f"inputs/{name}"] for name in ("centre", "mean", "scale"))
         self.inputs = Inputs(bool(centre.item()), mean, scale)
         weights: dict[str, Tensor] = {
@@ -89,9 +78,25 @@ class TapsExpert(Expert):
             for name, array in under(state, "network").items()
         }
         self.dim = len(weights["norm.weight"])
-        self.network = self._network(len(mean), len(weights["read.bias"]), int(blocks))
+        outputs = len(weights["read.bias"])
+        self.network = Taps(
+            len(mean), outputs, step_gain=step_gain, dim=self.dim, blocks=int(blocks)
+        )
         self.network.load_state_dict(weights)
         self.network.eval()
+
+
+def batches_by_length(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Rows of like length, batch by batch; a batch has bounded clips and padded steps."""
+    batch: list[int] = []
+    for row in sorted(range(len(lengths)), key=lambda row: lengths[row]):
+        size = len(batch) + 1
+        if batch and (size > MOST_CLIPS or size * lengths[row] > MOST_STEPS):
+            yield batch
+            batch = []
+        batch.append(row)
+    if batch:
+        yield batch
 
 
 def _step_gain(clips: Sequence[Steps]) -> float:

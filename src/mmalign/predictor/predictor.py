@@ -15,6 +15,7 @@ from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task
 from mmalign.errors import DataError, MMAlignError
 from mmalign.evaluation.floors import score
+from mmalign.evaluation.predictions import prediction_columns
 from mmalign.imputers.bank import Direction
 from mmalign.model.streams import Streams, to_streams
 from mmalign.predictor.model import Model, main_loss
@@ -182,16 +183,6 @@ def prediction_table(
 def _columns(
     predictor: Predictor, split: Split, outputs: Float[Tensor, "clips outputs"]
 ) -> dict[str, Any]:
-    predictions = predictor.to_labels(outputs)
-    columns: dict[str, Any] = {"id": list(split.ids)}
-    if not isinstance(predictor.task, Classification):
-        columns["prediction"] = predictions.tolist()
-        if split.labels is not None:
-            columns["label"] = split.labels.tolist()
-        return columns
-    classes = predictor.task.classes
-    columns["prediction"] = [classes[index] for index in predictions]
-    if split.labels is not None:
-        columns["label"] = [classes[index] for index in split.labels]
-    shares = outputs.softmax(dim=-1)
-    return columns | {f"probability/{n}": shares[:, k].tolist() for k, n in enumerate(classes)}
+    is_classified = isinstance(predictor.task, Classification)
+    shares = outputs.softmax(dim=-1).numpy() if is_classified else None
+    return prediction_columns(predictor.task, split, predictor.to_labels(outputs), shares)

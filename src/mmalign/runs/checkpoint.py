@@ -14,6 +14,9 @@ from mmalign.errors import CorruptArtifactError
 from mmalign.files import write_atomically
 from mmalign.training.loop import TrainingState
 
+CHECKPOINT = "checkpoint/state.safetensors"
+"""Where a run keeps its state."""
+
 DIGEST_BYTES = 32
 
 
@@ -35,7 +38,7 @@ def save_checkpoint(state: TrainingState, file: Path) -> None:
     }
     contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     payload = save_tensors(contiguous, metadata={"progress": json.dumps(progress)})
-    write_atomically(file, payload + hashlib.sha256(payload).digest())
+    write_checked(file, payload)
 
 
 def load_checkpoint(file: Path, state: TrainingState) -> None:
@@ -44,7 +47,7 @@ def load_checkpoint(file: Path, state: TrainingState) -> None:
     Raises:
         CorruptArtifactError: If the bytes are not those that were written, or do not fit the state.
     """
-    payload = _verified(file)
+    payload = read_checked(file)
     try:
         tensors = load_tensors(payload)
         header = json.loads(payload[8 : 8 + int.from_bytes(payload[:8], "little")])
@@ -63,7 +66,17 @@ def load_checkpoint(file: Path, state: TrainingState) -> None:
     state.seconds = progress["seconds"]
 
 
-def _verified(file: Path) -> bytes:
+def write_checked(file: Path, payload: bytes) -> None:
+    """Replace a file by bytes and their hash."""
+    write_atomically(file, payload + hashlib.sha256(payload).digest())
+
+
+def read_checked(file: Path) -> bytes:
+    """The bytes that `write_checked` wrote.
+
+    Raises:
+        CorruptArtifactError: If they are others.
+    """
     content = file.read_bytes()
     payload, digest = content[:-DIGEST_BYTES], content[-DIGEST_BYTES:]
     if hashlib.sha256(payload).digest() != digest:

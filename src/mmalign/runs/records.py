@@ -7,6 +7,8 @@ from typing import Any
 from mmalign.errors import MMAlignError
 from mmalign.files import write_atomically
 
+METRICS = "metrics.jsonl"
+
 
 def write_json(file: Path, content: Any) -> None:
     """Replace a JSON file."""

@@ -68,7 +68,7 @@ class Outcome:
             "method": self.training.config.method,
             "protocol": {k: v for k, v in asdict(protocol).items() if k != "setting"},
             "settings": self.scores,
-            "floor": _floors(dataset),
+            "floor": floors(dataset),
             "epochs": len(state.history),
             "parameters": {
                 "backbone": count_parameters(state.model.backbone),
@@ -79,7 +79,7 @@ class Outcome:
         return dict(without_nan(found))
 
 
-def _floors(dataset: Dataset) -> dict[str, dict[str, float]]:
+def floors(dataset: Dataset) -> dict[str, dict[str, float]]:
     """What a constant scores on each split that has labels."""
     train = dataset["train"].labels
     known: dict[str, Labels | None] = {

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mmalign.data.dataset import Dataset
-from mmalign.data.missingness import Masks
+from mmalign.data.missingness import Masks, PairProtocol
 from mmalign.data.split import Split
 from mmalign.data.task import Task
 from mmalign.errors import ConfigError, suggestion
@@ -46,7 +46,8 @@ def see_as_masked(split: Split, _visible: str, _victim: str) -> Split:
 def see_visible_twice(split: Split, visible: str, victim: str) -> Split:
     """The visible modality on both sides: the victim is never looked at."""
     twice = {**split.sequences, victim: split.sequences[visible]}
-    return split.with_known_features(sequences=twice)
+    gapped = frozenset((visible, victim)) if visible in split.gapped else frozenset[str]()
+    return split.with_known_features(sequences=twice, gapped=gapped)
 
 
 @dataclass(frozen=True)
@@ -184,7 +185,7 @@ def find_method(name: str) -> Method:
     return METHODS[name]
 
 
-def seen_by(method: Method, dataset: Dataset, masks: Masks) -> Dataset:
+def seen_by(method: Method, dataset: Dataset, masks: Masks[PairProtocol]) -> Dataset:
     """The dataset as the method sees it under the masks.
 
     Raises:

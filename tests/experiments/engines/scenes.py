@@ -24,8 +24,9 @@ from mmalign.experiments.engines.contract import Event
 from mmalign.experiments.engines.local import LocalEngine
 from mmalign.experiments.grid import Grid
 from mmalign.experiments.running import run_grid
-from mmalign.runs.artifact import MANIFEST
-from mmalign.runs.run import CHECKPOINT, Run
+from mmalign.runs.checkpoint import CHECKPOINT
+from mmalign.runs.manifest import MANIFEST
+from mmalign.runs.run import Run
 from tests.experiments.tiny import SETTINGS, tiny_grid, write_data
 from tests.training.small import small_dataset
 

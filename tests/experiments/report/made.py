@@ -17,7 +17,7 @@ from mmalign.experiments.job import Entry, Job
 from mmalign.experiments.source import Source
 from mmalign.experiments.suites import SUITES, Scope, list_entries
 from mmalign.experiments.work import analysis_file
-from mmalign.runs.artifact import MANIFEST
+from mmalign.runs.manifest import MANIFEST
 from mmalign.runs.result import RESULT, TIMING
 
 STEPS = 24

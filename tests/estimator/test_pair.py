@@ -15,7 +15,7 @@ from sklearn.base import clone
 import mmalign
 from mmalign.data import Classification, Clip, Protocol, Regression
 from mmalign.errors import ConfigError, DataError, MMAlignError
-from mmalign.estimator import _set_aside
+from mmalign.estimator.pair import PairMMAlign, _set_aside
 from mmalign.predictor import predictor as prediction
 from mmalign.predictor.plans import one_by_one
 from mmalign.training.loop import Training
@@ -330,7 +330,7 @@ def test_saving_over_a_model_leaves_the_old_or_the_new_at_any_kill(
     model, tmp_path, monkeypatch, call
 ):
     """Four files, leftovers cleared, old one aside, new one in, old one removed; then done."""
-    newer = mmalign.MMAlign.of(model.fitted, replace(model.config, seed=5))
+    newer = PairMMAlign.of(model.fitted, replace(model.config, seed=5))
     model.save(tmp_path / "saved")
     with monkeypatch.context() as patch, contextlib.suppress(Killed):
         killed_at(call, patch)
@@ -450,4 +450,4 @@ def test_predictions_are_indices_into_the_names_of_the_classes(model, data, tmp_
     assert mmalign.load(tmp_path / "saved").classes_.tolist() == list(names)
     assert not hasattr(mmalign.MMAlign("visible", "victim"), "classes_")
     numbers = replace(model.fitted, task=Regression())
-    assert not hasattr(mmalign.MMAlign.of(numbers, model.config), "classes_")
+    assert not hasattr(PairMMAlign.of(numbers, model.config), "classes_")

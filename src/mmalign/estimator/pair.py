@@ -1,12 +1,13 @@
-"""The estimator: MM-Align with scikit-learn's conventions."""
+"""The paper's estimator: one modality is always there, one may be missing."""
 
 from collections.abc import Mapping
-from os import PathLike
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Shaped
+import pyarrow as pa
+from jaxtyping import Float
 
 from mmalign.data.dataset import Dataset
 from mmalign.data.intake import Clips, gathered, labelled, task_of, with_labels_that_fit
@@ -14,12 +15,13 @@ from mmalign.data.missingness import surviving_ids
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task
 from mmalign.errors import ConfigError, DataError, MMAlignError, located
-from mmalign.files import standing_directory
+from mmalign.estimator.contract import Groups, MMAlign
 from mmalign.predictor.device import choose_device
 from mmalign.predictor.features import check_features
 from mmalign.predictor.plans import dense_plans, imputed_steps
-from mmalign.predictor.predictor import Predictor
-from mmalign.runs.artifact import Artifact, load_artifact, replace_artifact
+from mmalign.predictor.predictor import Predictor, Watch, prediction_table
+from mmalign.runs.artifact import Artifact, artifact_of
+from mmalign.runs.manifest import Saved
 from mmalign.training.config import Config, config_to_json
 from mmalign.training.loop import Training
 from mmalign.training.losses import TrainingError
@@ -28,7 +30,7 @@ from mmalign.training.methods import configure, find_method, settings_of
 VALIDATION_SHARE = 0.15
 
 
-class MMAlign:
+class PairMMAlign(MMAlign):
     """Trains on clips of which some lack the victim, and predicts on clips of either kind.
 
     Args:
@@ -62,23 +64,8 @@ class MMAlign:
         pair = {"visible": self.visible, "victim": self.victim, "device": self.device}
         return {**pair, **config_to_json(self.config)}
 
-    def set_params(self, **params: Any) -> "MMAlign":
-        """Change constructor arguments; a fitted model becomes unfitted.
-
-        Another method brings its own defaults, as in the constructor; what was asked for stays.
-
-        Raises:
-            ConfigError: If a name is unknown or a value makes no sense; then nothing changes.
-        """
-        if params:
-            self.__dict__ = vars(type(self)(**{**self._arguments(), **params}))
-        return self
-
-    def __sklearn_clone__(self) -> "MMAlign":
-        # Through get_params, all settings would seem asked for, the method's defaults included.
-        return type(self)(**self._arguments())
-
-    def _arguments(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
+        """The pair, the device, and the settings that were asked for."""
         pair = {"visible": self.visible, "victim": self.victim, "device": self.device}
         return {**pair, **self.settings}
 
@@ -88,13 +75,16 @@ class MMAlign:
 
     # --- training -------------------------------------------------------------------------
 
-    def fit(self, train: Clips | Dataset, valid: Clips | None = None) -> "MMAlign":
+    def fit(
+        self, train: Clips | Dataset, valid: Clips | None = None, groups: Groups | None = None
+    ) -> "PairMMAlign":
         """Learn from clips, complete and incomplete ones; keep the epoch that validates best.
 
         Args:
             train: Training clips, or a dataset with `train` and perhaps `valid`.
             valid: Validation clips; without them, 15 % of the training clips are set aside.
                 Their classes are compared by name.
+            groups: From a clip's id to its person or video: a group is set aside as a whole.
 
         Raises:
             DataError: If a modality or the labels are not in the clips, or validation clips have
@@ -104,7 +94,7 @@ class MMAlign:
         if isinstance(train, Dataset):
             valid = valid if valid is not None or "valid" not in train.splits else train["valid"]
             train = train["train"]
-        dataset = self._to_learn_from(train, valid)
+        dataset = self._to_learn_from(train, valid, groups)
         training = Training(
             dataset,
             self.config,
@@ -131,13 +121,13 @@ class MMAlign:
         self._keep_best(training)
         return f"Kept the best of {epochs} finished epoch{'s' if epochs > 1 else ''}."
 
-    def _to_learn_from(self, train: Clips, valid: Clips | None) -> Dataset:
+    def _to_learn_from(self, train: Clips, valid: Clips | None, groups: Groups | None) -> Dataset:
         """Both splits as the method sees them, their labels in the same terms."""
         rows = gathered(train)
         task = task_of(rows)
         known = self._labelled("train", rows, task)
         if valid is None:
-            known, held_out = _set_aside(known, self.config.seed)
+            known, held_out = _set_aside(known, self.config.seed, groups)
         else:
             held_out = self._labelled("valid", valid, task)
         return self._seen({"train": known, "valid": held_out}, task)
@@ -180,15 +170,9 @@ class MMAlign:
         return self.predictor
 
     @property
-    def classes_(self) -> Shaped[np.ndarray, " classes"]:
-        """Names of the classes, in the order of their indices; `classes_[predict(clips)]`.
-
-        Raises:
-            AttributeError: If the model is not fitted or predicts numbers, as in scikit-learn.
-        """
-        if self.predictor is None or not isinstance(self.predictor.task, Classification):
-            raise AttributeError("classes_: only a fitted classifier has classes")
-        return np.array(self.predictor.task.classes)
+    def task(self) -> Task | None:
+        """What is predicted; none before `fit`."""
+        return None if self.predictor is None else self.predictor.task
 
     def predict(self, clips: Clips) -> Labels:
         """One prediction a clip: a number, or the index of a class in `classes_`.
@@ -245,6 +229,40 @@ class MMAlign:
             raise MMAlignError(f"method {self.config.method!r} does not align modalities")
         return dense_plans(self.fitted, self.prepared(clips))
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The visible modality and the victim."""
+        return self.visible, self.victim
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The visible modality."""
+        return (self.visible,)
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether the method is meant for clips as a protocol's masks leave them."""
+        return find_method(self.config.method).is_masked
+
+    def table(self, splits: Mapping[str, Split]) -> pa.Table:
+        """Split, id, prediction, label where known, and whether the victim was there.
+
+        Raises:
+            DataError: If features do not fit the model, or its output is not finite.
+        """
+        seen = {name: self.prepared(split) for name, split in splits.items()}
+        # Some methods show the visible modality in the victim's place: what counts is the clip's.
+        nowhere = {name: np.zeros(len(split), bool) for name, split in splits.items()}
+        present = {
+            name: split.is_present(self.victim) if self.victim in split.sequences else nowhere[name]
+            for name, split in splits.items()
+        }
+        return prediction_table(self.fitted, seen, present=present)
+
+    def watch_with(self, watch: Watch) -> None:
+        """Let `watch` see the batches go by that are predicted from now on."""
+        self.predictor = replace(self.fitted, watch=watch)
+
     def prepared(self, clips: Clips) -> Split:
         """The clips as the model sees them: checked, and its two modalities only.
 
@@ -266,67 +284,35 @@ class MMAlign:
 
     # --- files ----------------------------------------------------------------------------
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write config, weights, model card and manifest into a directory of their own.
-
-        A model that is there is replaced as a whole: a kill leaves the old one or the new.
+    def saved(self) -> Saved:
+        """The model as it is written.
 
         Raises:
-            MMAlignError: If the model is not fitted, or there is anything else than a saved model.
+            MMAlignError: If it is not fitted.
         """
-        replace_artifact(Path(path).resolve(), Artifact(self.fitted, self.config))
-
-    save_pretrained = save
+        return Artifact(self.fitted, self.config).saved()
 
     @classmethod
-    def load(cls, path: str | PathLike[str], *, device: str = "auto") -> "MMAlign":
-        """The model that `save` or `mmalign train` wrote, on whatever device it was trained.
-
-        Args:
-            path: Its directory.
-            device: Where to compute from now on: `auto`, `cpu`, `cuda`, ….
+    def restored(cls, saved: Saved, folder: Path, *, device: str) -> "PairMMAlign":
+        """The model that `saved` gave, on a device.
 
         Raises:
             ConfigError: If there is no such device here.
-            CorruptArtifactError: If a file is not as it was written.
-            MMAlignError: If there is no finished model.
+            CorruptArtifactError: If it gave something else.
         """
         place = choose_device(device)
-        artifact = load_artifact(standing_directory(Path(path)))
+        artifact = artifact_of(saved, folder)
         artifact.predictor.model.to(place)
         model = cls.of(artifact.predictor, artifact.config)
         model.device = device
         return model
 
     @classmethod
-    def of(cls, predictor: Predictor, config: Config) -> "MMAlign":
+    def of(cls, predictor: Predictor, config: Config) -> "PairMMAlign":
         """An estimator around a model that was trained elsewhere."""
         model = cls(predictor.visible, predictor.victim, **settings_of(config))
         model.predictor = predictor
         return model
-
-    @classmethod
-    def from_pretrained(cls, name: str | PathLike[str], *, device: str = "auto") -> "MMAlign":
-        """A model from a directory, or from the Hugging Face Hub by name.
-
-        Args:
-            name: The directory, or the name on the Hub.
-            device: Where to compute: `auto`, `cpu`, `cuda`, ….
-
-        Raises:
-            ConfigError: If there is no such device here.
-            CorruptArtifactError: If a file is not as it was written.
-            MMAlignError: If there is no such model.
-        """
-        if standing_directory(Path(name)).is_dir():
-            return cls.load(name, device=device)
-        from huggingface_hub import snapshot_download
-        from huggingface_hub.errors import HfHubHTTPError, HFValidationError
-
-        try:
-            return cls.load(snapshot_download(str(name)), device=device)
-        except (OSError, HfHubHTTPError, HFValidationError) as error:
-            raise MMAlignError(f"{name}: neither a directory nor a model on the Hub") from error
 
 
 def _dim(split: Split, modality: str) -> int:
@@ -338,13 +324,19 @@ def _dim(split: Split, modality: str) -> int:
     )
 
 
-def _set_aside(train: Split, seed: int) -> tuple[Split, Split]:
-    """Training and validation clips, chosen by a hash of their ids.
+def _set_aside(train: Split, seed: int, groups: Groups | None = None) -> tuple[Split, Split]:
+    """Training and validation clips, chosen by a hash of their ids, or of their groups.
 
     The ids are salted: a protocol's survivors, drawn by the same hash, would all be chosen.
     """
-    salted = [f"validation:{clip_id}" for clip_id in train.ids]
-    count = max(1, int(VALIDATION_SHARE * len(train)))
-    chosen = surviving_ids(salted, count=count, seed=seed)
-    is_valid = np.array([clip_id in chosen for clip_id in salted])
+    salted = [f"validation:{groups(clip_id) if groups else clip_id}" for clip_id in train.ids]
+    units = list(dict.fromkeys(salted))
+    if len(units) < 2:
+        raise DataError(
+            "there is nothing to set aside for validation",
+            fix="Give valid=…, or clips of two groups or more.",
+        )
+    count = max(1, int(VALIDATION_SHARE * len(units)))
+    chosen = surviving_ids(units, count=count, seed=seed)
+    is_valid = np.array([unit in chosen for unit in salted])
     return train.select(np.flatnonzero(~is_valid)), train.select(np.flatnonzero(is_valid))

@@ -1,0 +1,170 @@
+"""A panel: the experts of all modalities, and how much each counts in which company."""
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from jaxtyping import Bool, Int64
+
+from mmalign.data.clip import Steps
+from mmalign.data.split import Split
+from mmalign.data.task import Labels, Task
+from mmalign.experts.contract import Evidence, Lesson
+from mmalign.experts.joint import FEWEST, candidates, held_out_by_few, is_clearly_better, joined
+from mmalign.experts.modality import ModalityExperts
+from mmalign.experts.weights import Held, Weights, fit_weights, trust
+
+Names = tuple[str, ...]
+"""Some modalities, in the model's order."""
+
+Learn = Callable[[str, Lesson], ModalityExperts]
+"""From a name and a lesson to the experts that learned it."""
+
+Rows = Int64[np.ndarray, " rows"]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What was learned: the answer for a clip is a weighted sum over the experts that it has.
+
+    Attributes:
+        task: What is predicted.
+        centre: Mean of the training labels, for numbers; 0 for classes.
+        members: Experts of single modalities first, then of those that are read together.
+        weights: For every subset of the modalities, a weight for each member that it has.
+    """
+
+    task: Task
+    centre: float
+    members: Mapping[Names, ModalityExperts]
+    weights: Mapping[Names, Weights] = field(default_factory=dict)
+
+    @property
+    def modalities(self) -> Names:
+        """Names of the modalities, in order."""
+        return tuple(names[0] for names in self.members if len(names) == 1)
+
+    def members_of(self, subset: Iterable[str]) -> list[Names]:
+        """Which members a clip with these modalities has."""
+        there = set(subset)
+        return [names for names in self.members if there.issuperset(names)]
+
+    def evidence(self, split: Split) -> Evidence:
+        """The sum over what each clip has: scores of the classes, or one number."""
+        present = {m: split.is_present(m) for m in self.modalities if m in split.sequences}
+        total = np.full((len(split), self.task.outputs), self.centre)
+        said = {
+            names: self._said(names, split, present)
+            for names in self.members_of(m for m, rows in present.items() if rows.any())
+        }
+        for subset, rows in patterns(present, len(split)):
+            for names, weight in zip(self.members_of(subset), self.weights[subset], strict=True):
+                total[rows] += weight * said[names][rows]
+        return total
+
+    def _said(
+        self, names: Names, split: Split, present: Mapping[str, Bool[np.ndarray, " clips"]]
+    ) -> Evidence:
+        """What a member says of each clip, as a deviation from the centre; NaN where it cannot."""
+        said = np.full((len(split), self.task.outputs), np.nan)
+        rows = _having(present, names)
+        if len(rows):
+            clips = self.sequences(names, split, rows)
+            said[rows] = self.members[names].evidence(clips) - self.centre
+        return said
+
+    def sequences(self, names: Names, split: Split, rows: Rows) -> list[Steps]:
+        """What a member reads of the clips at these rows, all of which have its modalities."""
+        columns = [steps_of(split, name, rows) for name in names]
+        if len(names) == 1:
+            return columns[0]
+        read = [self.members[name,].read(c) for name, c in zip(names, columns, strict=True)]
+        return [joined(parts) for parts in zip(*read, strict=True)]
+
+
+def learn_panel(split: Split, lessons: Mapping[str, Lesson], learn: Learn) -> Panel:
+    """Learn each modality, then what is clearly better read together, then the weights."""
+    first = next(iter(lessons.values()))
+    labels: Labels = split.labels if split.labels is not None else first.labels
+    centre = float(np.mean(labels)) if first.outputs == 1 else 0.0
+    singles: dict[Names, ModalityExperts] = {
+        (name,): learn(name, lesson) for name, lesson in lessons.items()
+    }
+    panel = _with_joints(Panel(first.task, centre, singles), split, lessons, labels, learn)
+    everything = panel.modalities
+    subsets = [
+        subset
+        for size in range(1, len(everything) + 1)
+        for subset in itertools.combinations(everything, size)
+    ]
+    held = {names: _held(panel, names, split) for names in panel.members}
+    weights = {subset: _weights(panel, subset, held, labels) for subset in subsets}
+    return replace(panel, weights=weights)
+
+
+def _with_joints(
+    panel: Panel, split: Split, lessons: Mapping[str, Lesson], labels: Labels, learn: Learn
+) -> Panel:
+    """The panel with joint experts, where they are clearly better than the sum of the others."""
+    present = {name: split.is_present(name) for name in panel.modalities}
+    for names in candidates(panel.modalities):
+        rows = _having(present, names)
+        if len(rows) < FEWEST:
+            continue
+        lesson = _joint_lesson(panel, names, split, rows, lessons[names[0]])
+        held = np.stack([_held(panel, n, split)[rows] for n in panel.members_of(names)])
+        joint = held_out_by_few(lesson) - panel.centre
+        if is_clearly_better(held, joint, labels[rows], panel.task):
+            experts = learn("+".join(names), lesson)
+            panel = replace(panel, members={**panel.members, names: experts})
+    return panel
+
+
+def _joint_lesson(panel: Panel, names: Names, split: Split, rows: Rows, lesson: Lesson) -> Lesson:
+    """What the clips at these rows teach, their modalities read side by side."""
+    own = np.flatnonzero(split.is_present(names[0]))
+    chosen = np.searchsorted(own, rows)
+    return replace(
+        lesson,
+        clips=panel.sequences(names, split, rows),
+        labels=lesson.labels[chosen],
+        groups=None if lesson.groups is None else lesson.groups[chosen],
+    )
+
+
+def _held(panel: Panel, names: Names, split: Split) -> Evidence:
+    """What a member says of training clips left out, as deviations; NaN where it cannot."""
+    held = np.full((len(split), panel.task.outputs), np.nan)
+    rows = _having({name: split.is_present(name) for name in names}, names)
+    held[rows] = panel.members[names].held_out - panel.centre
+    return held
+
+
+def _weights(
+    panel: Panel, subset: Names, held: Mapping[Names, Evidence], labels: Labels
+) -> Weights:
+    members = panel.members_of(subset)
+    said: Held = np.stack([held[names] for names in members])
+    trusted = trust([panel.members[names].clips for names in members])
+    return np.asarray(fit_weights(said, labels) * trusted)
+
+
+def _having(present: Mapping[str, Bool[np.ndarray, " clips"]], names: Sequence[str]) -> Rows:
+    """Positions of the clips that have all of these modalities."""
+    return np.flatnonzero(np.logical_and.reduce([present[name] for name in names]))
+
+
+def patterns(
+    present: Mapping[str, Bool[np.ndarray, " clips"]], clips: int
+) -> list[tuple[Names, Rows]]:
+    """Which clips have exactly which modalities."""
+    rows: dict[Names, list[int]] = {}
+    for row in range(clips):
+        rows.setdefault(tuple(m for m in present if present[m][row]), []).append(row)
+    return [(subset, np.array(found)) for subset, found in rows.items()]
+
+
+def steps_of(split: Split, modality: str, rows: Rows) -> list[Steps]:
+    """The sequences at rows that have the modality."""
+    return [one for row in rows if (one := split.sequences[modality][int(row)]) is not None]

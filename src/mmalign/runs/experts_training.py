@@ -1,0 +1,173 @@
+"""The training of experts as a run: one modality after the other, each remembered."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from mmalign.data.dataset import Dataset
+from mmalign.data.fingerprint import dataset_hash
+from mmalign.data.split import Split
+from mmalign.errors import DataError, located
+from mmalign.experts.contract import Lesson
+from mmalign.experts.modality import ModalityExperts, learn_modality
+from mmalign.experts.model import Experts
+from mmalign.runs.checkpoint import CHECKPOINT
+from mmalign.runs.experts_artifact import KIND, describe_modality, saved_experts
+from mmalign.runs.experts_checkpoint import Progress
+from mmalign.runs.experts_result import ExpertsOutcome, experts_summary
+from mmalign.runs.manifest import MASKS, write_saved
+from mmalign.runs.records import METRICS, write_json, write_json_lines
+from mmalign.runs.result import PREDICTIONS, RESULT, TIMING, Result
+from mmalign.runs.run import Watch
+from mmalign.training.distributed import World
+
+AS_IS = "as-is"
+"""The setting in which nothing is taken away."""
+
+
+@runtime_checkable
+class Missingness(Protocol):
+    """Takes modalities away from clips."""
+
+    def masks(self, dataset: Dataset) -> Any:
+        """What is taken away, as something that can be saved."""
+
+    def apply(self, dataset: Dataset) -> Dataset:
+        """The dataset without it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpertsTraining:
+    """What to train experts on.
+
+    Attributes:
+        dataset: All clips.
+        modalities: Which to use; all of the dataset's by default.
+        protocols: What goes missing, by setting; none leaves the data as it is. Experts learn from
+            the first one's training clips, and are scored under each.
+        seed: Initial weights, random features, order of batches.
+        epochs: Passes of the networks over the clips.
+        world: The processes; the first one trains, the others wait.
+    """
+
+    dataset: Dataset
+    modalities: tuple[str, ...] | None = None
+    protocols: Mapping[str, Missingness] = field(default_factory=dict)
+    seed: int = 0
+    epochs: int = 40
+    world: World = field(default_factory=World)
+
+    def check(self) -> None:
+        """Check that every clip has a modality, and every modality enough training clips.
+
+        Raises:
+            DataError: If not, or if there are no training clips with labels.
+        """
+        if self.dataset["train"].labels is None:
+            raise DataError(
+                "training needs labels", split="train", fix="Give the data a column 'label'."
+            )
+        for seen in self._seen.values():
+            for name, split in seen.splits.items():
+                with located(split=name):
+                    _require_any(split)
+        with located(split="train"):
+            self._fresh().lessons(self._train_clips)
+
+    def identity(self) -> dict[str, Any]:
+        """Data, protocol and config."""
+        first = next(iter(self.protocols.values()), None)
+        return {
+            "device": "cpu",
+            "data": dataset_hash(self._used),
+            "protocol": None
+            if first is None
+            else {**vars(first), "setting": "".join(self.protocols)},
+            "config": self._config(),
+        }
+
+    def train(self, folder: Path, watch: Watch) -> Result:
+        """Learn what the checkpoint in the folder lacks; write model, result and all about it."""
+        if not self.world.is_leader:
+            return {}
+        file = folder / CHECKPOINT
+        progress = Progress.load(file) if file.exists() else Progress()
+
+        def learn(name: str, lesson: Lesson) -> ModalityExperts:
+            known = progress.members
+            if name not in known:
+                started = time.perf_counter()
+                known[name] = learn_modality(lesson)
+                progress.seconds += time.perf_counter() - started
+                progress.save(file)
+                records = [_record(n, one) for n, one in known.items()]
+                write_json_lines(folder / METRICS, records)
+                watch(records[-1], list(self._used.dims))
+            return known[name]
+
+        model = self._fresh().fit(self._train_clips, learn=learn)
+        return self._finish(model, folder, progress.seconds)
+
+    def _finish(self, model: Experts, folder: Path, seconds: float) -> Result:
+        outcome = ExpertsOutcome(model)
+        for setting, seen in self._seen.items():
+            outcome.score(setting, seen)
+        for protocol in list(self.protocols.values())[:1]:
+            protocol.masks(self.dataset).save(folder / MASKS)
+        outcome.write_predictions(folder / PREDICTIONS)
+        protocol_facts = self.identity()["protocol"]
+        result = outcome.result(self._config(), protocol_facts, next(iter(self._seen.values())))
+        write_json(folder / TIMING, {"seconds": seconds})
+        write_json(folder / RESULT, result)
+        write_saved(folder, saved_experts(model, experts_summary(result)))
+        return result
+
+    def _config(self) -> dict[str, Any]:
+        return {
+            "method": KIND,
+            "modalities": list(self._used.dims),
+            "seed": self.seed,
+            "epochs": self.epochs,
+        }
+
+    def _fresh(self) -> Experts:
+        return Experts(list(self._used.dims), seed=self.seed, epochs=self.epochs)
+
+    @cached_property
+    def _used(self) -> Dataset:
+        """The dataset with the modalities that are used."""
+        return self.dataset if self.modalities is None else self.dataset.only(self.modalities)
+
+    @cached_property
+    def _seen(self) -> dict[str, Dataset]:
+        """What experts see of the data, by setting."""
+        seen = {setting: protocol.apply(self._used) for setting, protocol in self.protocols.items()}
+        return seen or {AS_IS: self._used}
+
+    @property
+    def _train_clips(self) -> Split:
+        return next(iter(self._seen.values()))["train"]
+
+
+def _record(name: str, experts: ModalityExperts) -> dict[str, Any]:
+    return {"modality": name, **describe_modality(experts)}
+
+
+def _require_any(split: Split) -> None:
+    """Check that every clip has a modality.
+
+    Raises:
+        DataError: At the first that has none.
+    """
+    has_any = np.any([split.is_present(name) for name in split.modalities], axis=0)
+    if not has_any.all():
+        raise DataError(
+            "the clip has none of the modalities",
+            clip=split.ids[int(has_any.argmin())],
+            fix=f"Give it {' or '.join(split.modalities)}, or leave it out.",
+        )

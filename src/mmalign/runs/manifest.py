@@ -1,0 +1,180 @@
+"""A saved model's files and their hashes: checked before anything is parsed. No pickle anywhere.
+
+`config.json`, `model.safetensors` and `README.md` can be shared as they are; `manifest.json` holds
+the SHA-256 of each.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mmalign.data.dataset import Dataset
+from mmalign.data.fingerprint import dataset_hash
+from mmalign.data.missingness import Masks
+from mmalign.errors import CorruptArtifactError, MMAlignError
+from mmalign.files import drafts_of, replaced_directory, write_atomically
+from mmalign.runs.records import write_json
+from mmalign.version import __version__
+
+FORMAT_VERSION = 1
+WEIGHTS, SETTINGS, CARD, MANIFEST = "model.safetensors", "config.json", "README.md", "manifest.json"
+MASKS = "masks.json"
+SAVED_FILES = frozenset({WEIGHTS, SETTINGS, CARD, MANIFEST})
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A model as it stands on disk.
+
+    Attributes:
+        settings: What `config.json` says of it, beside format and version.
+        weights: The bytes of `model.safetensors`.
+        card: The text of `README.md`.
+    """
+
+    settings: dict[str, Any]
+    weights: bytes
+    card: str = ""
+
+
+def write_saved(folder: Path, saved: Saved) -> None:
+    """Write a model's files into a folder; call `seal` when all is there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    about = {"library_name": "mmalign", "format": FORMAT_VERSION, "mmalign_version": __version__}
+    write_atomically(folder / WEIGHTS, saved.weights)
+    write_json(folder / SETTINGS, {**about, **saved.settings})
+    write_atomically(folder / CARD, saved.card.encode())
+
+
+def seal(folder: Path, details: dict[str, Any]) -> None:
+    """Write the manifest: details, and the SHA-256 of every file beside it."""
+    files = {
+        file.name: hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in sorted(folder.iterdir())
+        if file.is_file() and file.name != MANIFEST and not file.name.startswith(".")
+    }
+    write_json(folder / MANIFEST, {"format": FORMAT_VERSION, **details, "files": files})
+
+
+def replace_saved(folder: Path, saved: Saved) -> None:
+    """Save a model in a directory of its own; one that is there is replaced as a whole.
+
+    Raises:
+        MMAlignError: If the directory holds anything else than a saved model.
+    """
+    _check_replaceable(folder)
+    with replaced_directory(folder) as draft:
+        write_saved(draft, saved)
+        seal(draft, {})
+
+
+def _check_replaceable(folder: Path) -> None:
+    """Check that the folder is a saved model, empty, or not there at all.
+
+    Raises:
+        MMAlignError: If not.
+    """
+    problem = ""
+    if folder.is_file():
+        problem = "is a file. Give the path of a directory."
+    elif folder == Path.cwd():
+        problem = "is the working directory, which cannot be replaced. Give a path inside it."
+    elif folder.exists() and {file.name for file in folder.iterdir()} - SAVED_FILES:
+        problem = "holds other files than a saved model. Give another path."
+    if problem:
+        raise MMAlignError(f"{folder}: {problem}")
+
+
+def read_saved(folder: Path) -> Saved:
+    """Settings and weights of the model in a folder, verified byte by byte.
+
+    Raises:
+        CorruptArtifactError: If a file is missing or not as it was written.
+        MMAlignError: If the folder holds no finished model.
+    """
+    manifest = _read_manifest(folder)
+    if WEIGHTS not in manifest["files"]:
+        raise MMAlignError(
+            f"{folder}: the grid that this run belongs to has dropped its weights. "
+            "Train it again with mmalign bench … --keep weights in another --out."
+        )
+    settings = _verified(folder, SETTINGS, manifest)
+    weights = _verified(folder, WEIGHTS, manifest)
+    try:
+        return Saved(dict(json.loads(settings)), weights)
+    except (ValueError, TypeError) as error:
+        raise CorruptArtifactError(f"{folder / SETTINGS}: no settings ({error})") from error
+
+
+def drop_weights(folder: Path) -> None:
+    """Remove a finished run's weights; all else about it stays.
+
+    Raises:
+        CorruptArtifactError: If the manifest is damaged.
+        MMAlignError: If the folder holds no finished model.
+    """
+    manifest = _read_manifest(folder)
+    if manifest["files"].pop(WEIGHTS, None) is not None:
+        write_json(folder / MANIFEST, manifest)
+    for file in (folder / WEIGHTS, *drafts_of(folder / MANIFEST)):
+        file.unlink(missing_ok=True)
+
+
+def load_masks(folder: Path) -> Masks[Any] | None:
+    """The masks a run was trained under, verified; none if nothing was taken away.
+
+    Raises:
+        CorruptArtifactError: If the file is missing or not as it was written.
+        MMAlignError: If the folder holds no finished model.
+    """
+    manifest = _read_manifest(folder)
+    if MASKS not in manifest["files"]:
+        return None
+    return Masks.parse(_verified(folder, MASKS, manifest))
+
+
+def is_trained_on(folder: Path, dataset: Dataset, modalities: list[str]) -> bool:
+    """Whether a run was trained on this dataset, by the hash of these modalities.
+
+    Raises:
+        CorruptArtifactError: If the manifest is damaged.
+        MMAlignError: If the folder holds no finished model.
+    """
+    if not set(modalities) <= set(dataset.dims):
+        return False
+    known = _read_manifest(folder).get("data")
+    return bool(known == dataset_hash(dataset.only(modalities)))
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    file = folder / MANIFEST
+    if not file.is_file():
+        where = "there is no such directory" if not folder.is_dir() else f"there is no {MANIFEST}"
+        raise MMAlignError(
+            f"{folder}: not a finished run: {where}. Train it with mmalign train … --out {folder}."
+        )
+    try:
+        manifest = json.loads(file.read_bytes())
+        if not isinstance(manifest["files"], dict):
+            raise TypeError("files is no object")
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptArtifactError(f"{file}: not a manifest ({error})") from error
+    if manifest.get("format") != FORMAT_VERSION:
+        raise MMAlignError(
+            f"{folder}: format {manifest.get('format')} is not known here. Upgrade mmalign."
+        )
+    return dict(manifest)
+
+
+def _verified(folder: Path, name: str, manifest: dict[str, Any]) -> bytes:
+    try:
+        content = (folder / name).read_bytes()
+    except OSError as error:
+        raise CorruptArtifactError(f"{folder / name}: cannot be read ({error.strerror})") from error
+    if hashlib.sha256(content).hexdigest() != manifest["files"].get(name):
+        raise CorruptArtifactError(
+            f"{folder / name}: its bytes are not those that were written. Copy or train it again."
+        )
+    return content

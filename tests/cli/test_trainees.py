@@ -1,0 +1,57 @@
+"""What the options of `mmalign train` ask for."""
+
+import pytest
+import torch
+
+from mmalign.cli.trainees import Asked
+from mmalign.errors import ConfigError
+from mmalign.runs.experts_training import ExpertsTraining
+from mmalign.runs.pair_training import PairTraining
+from mmalign.training.distributed import World
+from tests.training.small import small_dataset
+
+NOTHING = dict.fromkeys(("visible", "victim", "modalities", "survival", "setting"))
+
+
+def trainee(**options):
+    asked = Asked(**{**NOTHING, "settings": {}, "device": "auto", **options})
+    return asked.trainee()(small_dataset(), torch.device("cpu"), World())
+
+
+def test_data_as_it_is_by_default():
+    made = trainee(settings={"seed": 3, "epochs": 2})
+    assert isinstance(made, ExpertsTraining)
+    assert (made.modalities, dict(made.protocols), made.seed, made.epochs) == (None, {}, 3, 2)
+    assert trainee(modalities="victim , visible").modalities == ("victim", "visible")
+
+
+def test_a_pair_is_the_paper_s():
+    made = trainee(visible="visible", victim="victim")
+    assert isinstance(made, PairTraining)
+    (protocol,) = made.protocols
+    assert (protocol.survival, protocol.setting, made.config.method) == (0.1, "A", "mmalign")
+
+
+def test_experts_take_the_paper_s_protocol():
+    pair = {"visible": "visible", "victim": "victim", "survival": "0.5", "setting": "B"}
+    made = trainee(**pair, settings={"method": "experts", "seed": 4})
+    assert made.modalities == ("visible", "victim")
+    ((setting, protocol),) = made.protocols.items()
+    assert (setting, protocol.survival, protocol.seed) == ("B", 0.5, 4)
+    made.check()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"visible": "a"}, "both of --visible and --victim"),
+        ({"visible": "a", "victim": "b", "modalities": "a"}, "--modalities is for experts"),
+        ({"visible": "a", "victim": "b", "survival": "half"}, "'half' is not a number"),
+        ({"settings": {"method": "smil"}}, "smil imputes one modality: give --visible"),
+        ({"settings": {"seed": -1}}, "seed must be"),
+        ({"modalities": ","}, "one or more different names"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options, message):
+    with pytest.raises(ConfigError, match=message):
+        trainee(**options)

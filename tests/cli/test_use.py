@@ -1,0 +1,133 @@
+"""A run of experts, trained and used as a stranger would: any modality may be missing."""
+
+import csv
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from mmalign.data import write_native
+from tests.cli.many import mmalign_many
+from tests.experts.made import NAMES, made_dataset
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "made"
+    write_native(made_dataset(), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def trained(data, tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs") / "run"
+    train = ["train", data, "--seed", "2", "--set", "epochs=1", "--out", out]
+    return out, *mmalign_many([train, train])
+
+
+@pytest.fixture(scope="module")
+def run(trained) -> Path:
+    return trained[0]
+
+
+def test_training_needs_no_options_and_says_what_every_subset_scores(trained):
+    run, done, again = trained
+    assert done.returncode == 0, done.stderr
+    assert "voice: 16 clips, skill 0." in done.stderr
+    assert "(3 of 3)" in done.stderr
+    for row in ("pose + wrist", "voice", "floor"):
+        assert row in done.stdout
+    assert json.loads((run / "run.json").read_text())["config"]["seed"] == 2
+    assert again.returncode == 2
+    assert "this run is finished" in again.stderr
+
+
+def test_predictions_name_the_modalities_that_were_used(run, data, tmp_path):
+    table, few = tmp_path / "all.parquet", tmp_path / "few.csv"
+    commands = [
+        ["predict", run, data, "--out", table],
+        ["predict", run, data, "--out", few, "--without", "pose, voice"],
+    ]
+    whole, without = mmalign_many(commands)
+    assert whole.returncode == 0, whole.stderr
+    rows = pq.read_table(table).to_pylist()
+    assert len(rows) == 45
+    for row in rows:
+        assert row["used"] == "+".join(n for n in NAMES if row[f"has_{n}"])
+    # Every third training clip lacks its wrist, and then has nothing left.
+    assert without.returncode == 2
+    assert "none of the model's modalities" in without.stderr
+
+
+def test_one_modality_may_be_taken_away_from_all(run, data, tmp_path):
+    few = tmp_path / "few.csv"
+    (done,) = mmalign_many([["predict", run, data, "--out", few, "--without", "voice"]])
+    assert done.returncode == 0, done.stderr
+    with few.open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert {row["has_voice"] for row in rows} == {"False"}
+    assert {row["used"] for row in rows} == {"pose", "wrist", "pose+wrist"}
+
+
+def test_a_run_is_evaluated_beside_the_floor(run, data):
+    whole, valid = mmalign_many(
+        [
+            ["evaluate", run, data],
+            ["evaluate", run, data, "--split", "valid", "--without", "pose,wrist"],
+        ]
+    )
+    assert whole.returncode == 0, whole.stderr
+    assert "12 clips of test, 8 with pose, 8 with wrist, 8 with voice" in whole.stdout
+    found = json.loads((run / "result.json").read_text())["settings"]["as-is"]["metrics"]["test"]
+    assert f"{found['accuracy']:.3f}" in whole.stdout
+    assert "9 clips of valid, 0 with pose, 0 with wrist, 9 with voice" in valid.stdout
+    assert "floor" in valid.stdout
+
+
+def test_an_explanation_says_what_each_modality_says(run, data, tmp_path):
+    explain = ["explain", run, data, "--clip", "person1-1-train", "--out", tmp_path / "why.png"]
+    done, alone = mmalign_many([explain, [*explain, "--without", "pose"]])
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "why.png").read_bytes()[:4] == b"\x89PNG"
+    assert "pose: evidence" in done.stdout
+    assert "voice: evidence" in done.stdout
+    assert "wrist" not in done.stdout  # the clip lacks it
+    assert "without it nothing else is there" in alone.stdout
+
+
+MISTAKES = [
+    (["predict", "{run}", "{data}", "--without", "smell"], "no modality 'smell'"),
+    (["evaluate", "{run}", "{data}", "--without", "pose,smell"], "no modality 'smell'"),
+    (["explain", "{run}", "{data}", "--clip", "x"], "no clip 'x'"),
+    (["evaluate", "{run}", "{data}", "--device", "cuda"], "experts compute on the CPU"),
+    (["train", "{data}", "--out", "{new}", "--modalities", "pose,smell"], "no modality 'smell'"),
+    (["train", "{data}", "--out", "{new}", "--set", "window=3"], "belongs to the paper's methods"),
+    (["train", "{data}", "--out", "{new}", "--set", "epoch=3"], "did you mean 'epochs'"),
+    (["train", "{data}", "--out", "{new}", "--visible", "pose"], "both of --visible and --victim"),
+    (["train", "{data}", "--out", "{new}", "--method", "mmalign"], "give --visible and --victim"),
+    (["train", "{data}", "--out", "{new}", "--setting", "B"], "needs --visible and --victim"),
+    (["train", "{data}", "--out", "{new}", "--tensorboard"], "leave it out"),
+    (["train", "{data}", "--out", "{new}", "--improved"], "belongs to the paper's methods"),
+    (["train", "{data}", "--out", "{new}", "--device", "abacus"], "experts compute on the CPU"),
+]
+
+
+def test_mistakes_are_one_line_and_exit_2(run, data, tmp_path):
+    places = {"run": run, "data": data, "new": tmp_path / "new"}
+    lines = [[word.format(**places) for word in words] for words, _ in MISTAKES]
+    for done, (_, message) in zip(mmalign_many(lines), MISTAKES, strict=True):
+        assert done.returncode == 2, done
+        assert message in done.stderr
+        assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "new").exists()
+
+
+def test_experts_take_the_paper_s_protocol(data, tmp_path):
+    pair = ["--visible", "pose", "--victim", "wrist", "--survival", "0.5", "--setting", "B"]
+    commands = [
+        ["train", data, *pair, "--method", "experts", "--set", "epochs=1", "--out", tmp_path / "a"],
+    ]
+    (refused,) = mmalign_many(commands)
+    assert refused.returncode == 2  # some clips lack their pose
+    assert "the visible modality is missing" in refused.stderr
