@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from mmalign.data import Clip
 from mmalign.data.batching import Batches
 from mmalign.data.split import Split
 from mmalign.errors import ConfigError, DataError, MMAlignError
@@ -198,3 +199,43 @@ def test_every_subset_that_leaves_something_is_dropped_now_and_then(predictor):
     drawn = [drawn_subset(predictor.model) for _ in range(120)]
     assert len(set(drawn)) == 6
     assert all(0 < len(subset) < 3 for subset in drawn)
+
+
+def with_gaps(split: Split, hidden: float) -> Split:
+    """The second step of every sequence of m1, and all of the first clip's m2, is not observed."""
+    clips = []
+    for row, clip in enumerate(split):
+        sequences, observed = dict(clip.sequences), {}
+        for name in ("m1", "m2"):
+            if sequences[name] is not None:
+                steps = np.arange(len(sequences[name]))
+                there = steps != 1 if name == "m1" else np.full(len(steps), row > 0)
+                sequences[name] = np.where(there[:, None], sequences[name], hidden)
+                observed[name] = there
+        clips.append(Clip(clip.id, clip.label, sequences, observed=observed))
+    return Split.from_clips(clips, split.modalities, WHOLE.task)
+
+
+def test_gaps_are_learned_and_a_modality_that_is_all_gap_is_missing(tmp_path):
+    data = [
+        type(HOLES)(HOLES.task, HOLES.dims, {n: with_gaps(HOLES[n], hidden) for n in HOLES.splits})
+        for hidden in (0.0, 1e30)
+    ]
+    first, second = (trained(holes, learning_rate=0.01) for holes in data)
+    assert all(
+        map(torch.equal, first.model.state_dict().values(), second.model.state_dict().values())
+    )
+    learned = {n for n in first.model.state_dict() if n.endswith(".gap")}
+    assert learned == {"backbone.encoders.0.gap", "backbone.encoders.1.gap"}
+    assert first.model.backbone.encoder("m1").gap.abs().max() > 0
+
+    test = data[0]["test"]
+    expected = first.outputs(test)
+    without = HOLES["test"].without("m2", {"test-00000"})
+    same = first.outputs(with_gaps(without, 0.0))
+    assert torch.equal(expected, same)
+    assert not torch.equal(expected, first.outputs(HOLES["test"]))
+
+    replace_saved(tmp_path / "model", Artifact(first, configure(TINY)).saved())
+    loaded = load_artifact(tmp_path / "model").predictor
+    assert torch.equal(loaded.outputs(test), expected)
