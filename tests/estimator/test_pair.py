@@ -113,9 +113,9 @@ def test_a_loaded_model_is_where_it_was_asked_to_be(model, tmp_path):
 def test_what_is_imputed_and_aligned_goes_where_the_model_is(model, data, tmp_path):
     model.save(tmp_path / "saved")
     back = mmalign.load(tmp_path / "saved", device="meta")
-    (pair,) = one_by_one(back.fitted, back.prepared(data["test"].select([0])))
-    tensors = [*pair.features.values(), *pair.lengths.values()]
-    assert {tensor.device.type for tensor in tensors} == {"meta"}
+    (streams,) = one_by_one(back.fitted, back.prepared(data["test"].select([0])))
+    places = streams.features["visible"].device.type, streams.lengths["victim"].device.type
+    assert set(places) == {"meta"}
     assert back.fitted.model.gate.device.type == "meta"
 
 

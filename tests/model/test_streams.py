@@ -5,6 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mmalign.data import Batches, Clip, Regression, Split
 from mmalign.data.batching import Batch
 from mmalign.model.streams import Streams, to_streams
 
@@ -75,3 +76,18 @@ def test_moving_changes_floats_only():
     assert streams.features["a"].dtype == torch.float64
     assert streams.lengths["a"].dtype == torch.int64
     assert streams.labels.dtype == torch.int64
+
+
+def test_gaps_are_told_and_not_taken_for_zeros():
+    steps = np.ones((2, 1), np.float32)
+    clip = Clip("a", 0.0, {"x": steps, "y": steps}, observed={"y": np.array([True, False])})
+    whole = Clip("b", 0.0, {"x": steps, "y": steps})
+    split = Split.from_clips([clip, whole], ["x", "y"], Regression())
+    (batch,) = Batches(split, {"x": 1, "y": 1}).in_order()
+    streams = to_streams(batch, ("x", "y"))
+    assert streams.lengths["y"].tolist() == [2, 2]
+    assert {m: o.tolist() for m, o in streams.observed.items()} == {
+        "y": [[True, False], [True, True]]
+    }
+    (batch,) = Batches(split.select([1]), {"x": 1, "y": 1}).in_order()
+    assert to_streams(batch, ("x", "y")).observed == {}

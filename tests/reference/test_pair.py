@@ -6,7 +6,7 @@ import torch
 
 from mmalign.data.batching import Batches
 from mmalign.model.streams import Streams, to_streams
-from mmalign.predictor.saved_names import from_pair_file, to_pair_file
+from mmalign.runs.network import network_from, network_settings, network_weights
 from mmalign.training.denoise import DenoisingTraining, Optimizers, make_optimizers
 from mmalign.training.methods import METHODS, build_model, find_method
 from tests.reference import pair as frozen
@@ -70,7 +70,7 @@ def are_equal(first: list, second: list) -> bool:
 def test_weights_gradients_and_answers_are_those_of_the_frozen_pair(name):
     ours, theirs, config = both_models(name)
     complete, missing, mixed = batches()
-    filed = to_pair_file(ours.state_dict())
+    filed = network_weights(ours)
     assert filed.keys() == theirs.state_dict().keys()
     assert are_equal(list(ours.parameters()), list(theirs.parameters()))
 
@@ -95,8 +95,9 @@ def test_weights_gradients_and_answers_are_those_of_the_frozen_pair(name):
     assert are_equal(main.gradients, expected)
 
     theirs.load_state_dict(filed)
-    ours.load_state_dict(from_pair_file(theirs.state_dict()))
-    for model in (ours.eval(), theirs.eval()):
+    task, found = small_dataset().task, theirs.state_dict()
+    ours = network_from(network_settings(ours), config, task, found)
+    for model in (ours, theirs.eval()):
         model.gate.fill_(0.75)
     with torch.no_grad():
         for streams in (complete, missing, mixed):

@@ -2,7 +2,7 @@
 
 Run: python -m tests.training.leaks
 
-Run by test_modalities.py in a process of its own: shape checks on every call would take most of the
+Run by test_loop.py in a process of its own: shape checks on every call would take most of the
 time. Prints a line of JSON a method: whether weights and answers are equal, and differ from clip to
 clip.
 """

@@ -1,11 +1,14 @@
 """Algorithm 1: who is changed by which step, and what happens to a loss that is no number."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from mmalign.data.batching import Batches
-from mmalign.model.streams import to_streams
+from mmalign.model.hidden import is_valid
+from mmalign.model.streams import Streams, to_streams
 from mmalign.training.denoise import DenoisingTraining, make_optimizers
 from mmalign.training.losses import TrainingError, contrastive_loss, step_contrast
 from mmalign.training.methods import build_model
@@ -106,3 +109,28 @@ def test_step_contrast_is_low_when_the_window_holds_the_same_step():
     )
     assert found < 0.5 * lost
     assert step_contrast(hidden([4]), hidden([4], seed=2), window=1, temperature=0.1) == 0
+
+
+def test_what_stands_in_a_gap_changes_no_gradient_and_the_gap_is_learned():
+    """Two steps of every victim are not observed; their features become NaN."""
+    weights = []
+    for value in (0.0, float("nan")):
+        training, complete, missing = make_training()
+        training.model.backbone.learn_gaps(["victim"])
+        training.optimizers = make_optimizers(training.model, training.config)
+        torch.manual_seed(0)
+        training.epoch([with_gaps(batch, value) for batch in complete], missing)
+        weights.append(snapshot(training.model))
+    assert all(map(torch.equal, *weights))
+    assert training.model.backbone.encoder("victim").gap.abs().max() > 0
+
+
+def with_gaps(batch: Streams, value: float) -> Streams:
+    features = batch.features["victim"].clone()
+    observed = is_valid(batch.lengths["victim"], features.shape[1])
+    features[:, 1:3], observed[:, 1:3] = value, False
+    return replace(
+        batch,
+        features={**batch.features, "victim": features},
+        observed={"victim": observed},
+    )

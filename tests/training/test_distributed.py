@@ -11,12 +11,14 @@ from mmalign.training.distributed import World
 def agree_from(rank: int, store: str, answers) -> None:
     distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
     tensors = [torch.full((3,), float(rank)), torch.arange(2) + rank]
-    World(rank, 2).agree(tensors)
-    answers.put([tensor.tolist() for tensor in tensors])
+    world = World(rank, 2)
+    world.agree(tensors)
+    asked = [world.is_any(is_so, torch.device("cpu")) for is_so in (rank == 1, False)]
+    answers.put(([tensor.tolist() for tensor in tensors], asked))
     distributed.destroy_process_group()
 
 
-def test_all_processes_get_the_leader_s_tensors(tmp_path):
+def test_all_processes_get_the_leader_s_tensors_and_know_what_is_so_in_any(tmp_path):
     context = multiprocessing.get_context("fork")  # a fresh interpreter would import torch again
     answers = context.Queue()
     processes = [
@@ -28,7 +30,8 @@ def test_all_processes_get_the_leader_s_tensors(tmp_path):
     found = [answers.get(timeout=60) for _ in processes]
     for process in processes:
         process.join(timeout=60)
-    assert found == [[[0.0, 0.0, 0.0], [0, 1]]] * 2
+    assert [tensors for tensors, _ in found] == [[[0.0, 0.0, 0.0], [0, 1]]] * 2
+    assert [asked for _, asked in found] == [[True, False]] * 2
 
 
 def test_alone_there_is_nobody_to_agree_with():

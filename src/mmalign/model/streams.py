@@ -89,7 +89,7 @@ def to_streams(batch: Batch, modalities: Sequence[str]) -> Streams:
     lengths = {name: torch.from_numpy(batch.lengths[name]) for name in modalities}
     observed = {
         name: torch.from_numpy(there)
-        for name, there in getattr(batch, "observed", {}).items()
+        for name, there in batch.observed.items()
         if name in lengths and there.sum() < batch.lengths[name].sum()
     }
     return Streams(

@@ -1,25 +1,24 @@
 """The paper's model on disk, as Hugging Face tools expect it."""
 
-import itertools
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
-from torch import Tensor
 
-from mmalign.data.task import Task, task_from_json, task_to_json
+from mmalign.data.task import task_from_json, task_to_json
 from mmalign.errors import CorruptArtifactError, MMAlignError
-from mmalign.imputers.bank import Direction
-from mmalign.predictor.model import Model
 from mmalign.predictor.predictor import Predictor
-from mmalign.predictor.saved_names import from_pair_file, to_pair_file
 from mmalign.runs.card import card_text, task_in_words
 from mmalign.runs.manifest import Saved, read_saved
+from mmalign.runs.network import (
+    network_from,
+    network_settings,
+    network_title,
+    network_weights,
+)
 from mmalign.training.config import Config, config_from, config_to_json
-from mmalign.training.methods import build_model
 
 
 @dataclass(frozen=True)
@@ -32,26 +31,23 @@ class Artifact:
     def saved(self, summary: str = "") -> Saved:
         """The model as it is written; `summary` is what the card says of its training."""
         predictor = self.predictor
-        state = predictor.model.state_dict()
-        named = state if predictor.model.pair is None else to_pair_file(state)
-        weights = {name: tensor.detach().cpu().contiguous() for name, tensor in named.items()}
         settings = {
             "task": task_to_json(predictor.task),
-            **_streams_to_json(predictor.model),
+            **network_settings(predictor.model),
             "config": config_to_json(self.config),
         }
+        weights = network_weights(predictor.model)
         payload = save_tensors(weights, metadata={"format": "pt"})
         return Saved(settings, payload, self._card(summary))
 
     def _card(self, summary: str) -> str:
         predictor, method = self.predictor, self.config.method
-        uncertain = " or ".join(predictor.model.uncertain)
         features = ", ".join(f"{name} ({dim})" for name, dim in predictor.features().items())
         return card_text(
             tag=method,
-            title=f"{method}: {_title(predictor.model)}",
+            title=f"{method}: {network_title(predictor.model)}",
             body=f"Task: {task_in_words(predictor.task)}. Features: {features}.\n\n{summary}",
-            comment=f"clips without {uncertain} are fine",
+            comment=f"clips without {' or '.join(predictor.model.uncertain)} are fine",
         )
 
 
@@ -78,49 +74,9 @@ def artifact_of(saved: Saved, folder: Path) -> Artifact:
     try:
         task = task_from_json(settings["task"])
         config = config_from(settings["config"])
-        model = _model_from(settings, config, task, load_tensors(saved.weights))
+        model = network_from(settings, config, task, load_tensors(saved.weights))
     except (KeyError, ValueError, TypeError, RuntimeError, SafetensorError) as error:
         raise CorruptArtifactError(
             f"{folder}: settings and weights do not fit ({error})"
         ) from error
-    model.eval()
     return Artifact(Predictor(model, task), config)
-
-
-def _streams_to_json(model: Model) -> dict[str, Any]:
-    """What a model reads and imputes; the paper's pair says it in its own words."""
-    if model.pair is not None:
-        return {
-            "visible": model.pair.source,
-            "victim": model.pair.target,
-            "features": model.features,
-        }
-    return {
-        "modalities": model.modalities,
-        "directions": model.bank.directions,
-        "features": model.features,
-    }
-
-
-def _model_from(
-    settings: dict[str, Any], config: Config, task: Task, weights: dict[str, Tensor]
-) -> Model:
-    """A model as the settings describe it, with these weights."""
-    if "visible" in settings:
-        modalities = settings["visible"], settings["victim"]
-        directions, weights = [Direction(*modalities)], from_pair_file(weights)
-    else:
-        modalities = tuple(settings["modalities"])
-        directions = [Direction(*ends) for ends in settings["directions"]]
-    dims = {name: settings["features"][name] for name in modalities}
-    model = build_model(config, task, dims, directions)
-    has_gaps = [f"backbone.encoders.{place}.gap" in weights for place in range(len(modalities))]
-    model.backbone.learn_gaps(list(itertools.compress(modalities, has_gaps)))
-    model.load_state_dict(weights)
-    return model
-
-
-def _title(model: Model) -> str:
-    if model.pair is not None:
-        return f"{model.pair.source} with {model.pair.target} that may be missing"
-    return f"{', '.join(model.modalities)}, any of which may be missing"

@@ -5,6 +5,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from jaxtyping import Float
@@ -15,6 +16,7 @@ from mmalign.model.hidden import Known
 from mmalign.model.streams import Streams
 from mmalign.predictor.model import Model, main_loss
 from mmalign.training.config import Config
+from mmalign.training.distributed import World
 from mmalign.training.losses import (
     REMEDY,
     TrainingError,
@@ -63,7 +65,7 @@ class DenoisingTraining:
         optimizers: From `make_optimizers`.
         config: Weights and switches.
         missing_loss: What the missing split is trained by.
-        average: Averages the gradients of parameters over processes, in place; for torchrun.
+        world: The processes that train together.
     """
 
     def __init__(
@@ -73,13 +75,13 @@ class DenoisingTraining:
         config: Config,
         *,
         missing_loss: MissingLoss = imputed_loss,
-        average: Callable[[list[nn.Parameter], int], None] = lambda _parameters, _clips: None,
+        world: World | None = None,
     ) -> None:
         self.model = model
         self.optimizers = optimizers
         self.config = config
         self.missing_loss = missing_loss
-        self.average = average
+        self.world = world or World()
         self.losses: defaultdict[str, list[float]] = defaultdict(list)
 
     def warm_up(self, complete: Iterable[Streams]) -> None:
@@ -115,11 +117,14 @@ class DenoisingTraining:
             return self.model.known(batch)
 
     def _can_fit(self, batch: Streams) -> bool:
-        """Whether an imputer has something to learn from these incomplete clips."""
-        return self.optimizers.fit is not None and any(
+        """Whether an imputer has something to learn from these incomplete clips, in any process."""
+        if self.optimizers.fit is None or self.model.pair is not None:
+            return False
+        is_here = any(
             bool((batch.is_present(source) & batch.is_present(target)).any())
             for source, target in self.model.bank.directions
         )
+        return self.world.is_any(is_here, self.model.gate.device)
 
     def _step_imputers(self, batch: Streams, known: Mapping[str, Known]) -> None:
         if self.optimizers.fit is None:
@@ -130,6 +135,9 @@ class DenoisingTraining:
             raise _diverged(f"the modalities cannot be aligned ({error})", batch) from error
         if losses:
             self._update(self.optimizers.fit, _mean(losses), "fit", batch)
+        elif self.world.size > 1:  # others have a loss, and wait for this process
+            nothing = sum(p.sum() for p in self.model.bank.imputer_parameters()) * 0.0
+            self._update(self.optimizers.fit, cast(Tensor, nothing), "fit", batch)
 
     def _step_backbone(self, batch: Streams, known: Mapping[str, Known]) -> None:
         outputs = self.model.backbone.predict(self.model.completed(known))
@@ -172,7 +180,7 @@ class DenoisingTraining:
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
         optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
-        self.average(parameters, len(batch))
+        self.world.average(parameters, len(batch))
         norm = nn.utils.clip_grad_norm_(parameters, self.config.clip_norm)
         if not math.isfinite(norm.item()):
             raise _diverged(f"the gradient of the {name} loss is {norm.item()}", batch)

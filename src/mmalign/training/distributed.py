@@ -46,6 +46,14 @@ class World:
         for parameter, part in zip(parameters, parts, strict=True):
             parameter.grad = part.view_as(parameter).clone()
 
+    def is_any(self, is_so: bool, device: torch.device) -> bool:
+        """Whether it is so in any process."""
+        if self.size == 1:
+            return is_so
+        found = torch.tensor(float(is_so), device=device)
+        distributed.all_reduce(found, distributed.ReduceOp.MAX)
+        return bool(found)
+
     def agree(self, tensors: list[Tensor]) -> None:
         """Replace tensors by the leader's, in place."""
         if self.size == 1:

@@ -71,7 +71,7 @@ def start_training(
     torch.manual_seed(config.seed)
     dims = {name: dataset.dims[name] for name in modalities}
     model = build_model(config, dataset.task, dims, directions)
-    model.backbone.learn_gaps([m for m in modalities if m in getattr(train, "gapped", ())])
+    model.backbone.learn_gaps([m for m in modalities if m in train.gapped])
     model.fit_scales(train)
     selections = {name: Selection() for name in validations}
     return TrainingState(model, make_optimizers(model, config), selections)
@@ -183,7 +183,7 @@ class Training:
             self.state.optimizers,
             config,
             missing_loss=find_method(config.method).missing_loss,
-            average=self.world.average,
+            world=self.world,
         )
         train = dataset["train"]
         is_complete = _is_complete(train, modalities)

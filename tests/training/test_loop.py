@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from mmalign.data import Clip
 from mmalign.data.batching import Batches
 from mmalign.data.split import Split
 from mmalign.errors import ConfigError, DataError, MMAlignError
@@ -17,7 +18,8 @@ from mmalign.model.streams import to_streams
 from mmalign.predictor.features import check_any, with_modalities
 from mmalign.predictor.plans import dense_plans, imputed_steps
 from mmalign.predictor.predictor import Predictor, prediction_table
-from mmalign.runs.artifact import Artifact, load_artifact, replace_artifact
+from mmalign.runs.artifact import Artifact, load_artifact
+from mmalign.runs.manifest import replace_saved
 from mmalign.training.losses import drawn_subset, imputed_loss
 from mmalign.training.methods import METHODS, configure, find_method, seen_subset
 from tests.training.joint import TINY, trained, whole_twin, with_holes
@@ -157,7 +159,7 @@ def test_the_dedicated_network_reads_its_subset_alone(subset):
 
 def test_a_saved_model_answers_as_before(predictor, tmp_path):
     config = configure({**TINY, "both_passes": True, "learning_rate": 0.01})
-    replace_artifact(tmp_path / "model", Artifact(predictor, config))
+    replace_saved(tmp_path / "model", Artifact(predictor, config).saved())
     loaded = load_artifact(tmp_path / "model").predictor
     assert loaded.modalities == predictor.modalities
     assert loaded.model.bank.directions == predictor.model.bank.directions
@@ -197,3 +199,43 @@ def test_every_subset_that_leaves_something_is_dropped_now_and_then(predictor):
     drawn = [drawn_subset(predictor.model) for _ in range(120)]
     assert len(set(drawn)) == 6
     assert all(0 < len(subset) < 3 for subset in drawn)
+
+
+def with_gaps(split: Split, hidden: float) -> Split:
+    """The second step of every sequence of m1, and all of the first clip's m2, is not observed."""
+    clips = []
+    for row, clip in enumerate(split):
+        sequences, observed = dict(clip.sequences), {}
+        for name in ("m1", "m2"):
+            if sequences[name] is not None:
+                steps = np.arange(len(sequences[name]))
+                there = steps != 1 if name == "m1" else np.full(len(steps), row > 0)
+                sequences[name] = np.where(there[:, None], sequences[name], hidden)
+                observed[name] = there
+        clips.append(Clip(clip.id, clip.label, sequences, observed=observed))
+    return Split.from_clips(clips, split.modalities, WHOLE.task)
+
+
+def test_gaps_are_learned_and_a_modality_that_is_all_gap_is_missing(tmp_path):
+    data = [
+        type(HOLES)(HOLES.task, HOLES.dims, {n: with_gaps(HOLES[n], hidden) for n in HOLES.splits})
+        for hidden in (0.0, 1e30)
+    ]
+    first, second = (trained(holes, learning_rate=0.01) for holes in data)
+    assert all(
+        map(torch.equal, first.model.state_dict().values(), second.model.state_dict().values())
+    )
+    learned = {n for n in first.model.state_dict() if n.endswith(".gap")}
+    assert learned == {"backbone.encoders.0.gap", "backbone.encoders.1.gap"}
+    assert first.model.backbone.encoder("m1").gap.abs().max() > 0
+
+    test = data[0]["test"]
+    expected = first.outputs(test)
+    without = HOLES["test"].without("m2", {"test-00000"})
+    same = first.outputs(with_gaps(without, 0.0))
+    assert torch.equal(expected, same)
+    assert not torch.equal(expected, first.outputs(HOLES["test"]))
+
+    replace_saved(tmp_path / "model", Artifact(first, configure(TINY)).saved())
+    loaded = load_artifact(tmp_path / "model").predictor
+    assert torch.equal(loaded.outputs(test), expected)

@@ -1,0 +1,89 @@
+"""A network in a file: what it reads and imputes, and its weights under lasting names.
+
+The paper's pair keeps the words and names that its files always had.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Tensor
+
+from mmalign.data.task import Task
+from mmalign.imputers.bank import Direction
+from mmalign.predictor.model import Model
+from mmalign.training.config import Config
+from mmalign.training.methods import build_model
+
+PAIR = {
+    "backbone.encoders.0.": "backbone.encode_visible.",
+    "backbone.encoders.1.": "backbone.encode_victim.",
+    "backbone.fuse.readers.0.": "backbone.fuse.visible_reads_victim.",
+    "backbone.fuse.readers.1.": "backbone.fuse.victim_reads_visible.",
+    "scalers.0.": "visible_scaler.",
+    "scalers.1.": "victim_scaler.",
+    "bank.ways.0.imputer.": "imputer.",
+    "bank.ways.0.length_ratio": "length_ratio",
+}
+"""From the start of a name in memory to the one in a pair's file."""
+
+
+def network_settings(model: Model) -> dict[str, Any]:
+    """What the model reads and imputes, as plain settings."""
+    if model.pair is not None:
+        visible, victim = model.pair
+        return {"visible": visible, "victim": victim, "features": model.features}
+    directions = model.bank.directions
+    return {"modalities": model.modalities, "directions": directions, "features": model.features}
+
+
+def network_weights(model: Model) -> dict[str, Tensor]:
+    """The weights under the names of their file."""
+    names = PAIR if model.pair is not None else {}
+    return {
+        _renamed(name, names): tensor.detach().cpu().contiguous()
+        for name, tensor in model.state_dict().items()
+    }
+
+
+def network_from(
+    settings: Mapping[str, Any], config: Config, task: Task, weights: Mapping[str, Tensor]
+) -> Model:
+    """The model with these settings and weights.
+
+    Raises:
+        KeyError, RuntimeError, TypeError, ValueError: If they do not fit each other.
+    """
+    modalities, directions, names = _described(settings)
+    dims = {name: settings["features"][name] for name in modalities}
+    model = build_model(config, task, dims, directions)
+    known = {_renamed(name, names): tensor for name, tensor in weights.items()}
+    model.backbone.learn_gaps(
+        [m for place, m in enumerate(modalities) if f"backbone.encoders.{place}.gap" in known]
+    )
+    model.load_state_dict(known)
+    return model.eval()
+
+
+def network_title(model: Model) -> str:
+    """What it does, for the head of a model card."""
+    if model.pair is not None:
+        return f"{model.pair.source} with {model.pair.target} that may be missing"
+    return f"{', '.join(model.modalities)}, any of which may be missing"
+
+
+def _described(
+    settings: Mapping[str, Any],
+) -> tuple[tuple[str, ...], list[Direction], dict[str, str]]:
+    """Modalities, directions, and how names of the file become names in memory."""
+    if "visible" in settings:
+        pair = Direction(settings["visible"], settings["victim"])
+        return tuple(pair), [pair], {filed: known for known, filed in PAIR.items()}
+    directions = [Direction(*ends) for ends in settings["directions"]]
+    return tuple(settings["modalities"]), directions, {}
+
+
+def _renamed(name: str, starts: Mapping[str, str]) -> str:
+    for start, other in starts.items():
+        if name.startswith(start):
+            return other + name.removeprefix(start)
+    return name
