@@ -189,6 +189,15 @@ def test_non_finite_values_are_cleaned_and_counted(policy, verb, native, tmp_pat
     assert any(verb in note for note in dataset.notes)
 
 
+def test_steps_with_non_finite_values_become_gaps_that_inspect_counts(native, tmp_path):
+    BAD["infinity"][0](native)
+    done = mmalign("data", "convert", native, tmp_path / "out", "--non-finite", "gap")
+    assert "note: 1 non-finite steps of audio taken as gaps" in done.stdout
+    shown = mmalign("data", "inspect", tmp_path / "out")
+    assert "1 steps of audio are missing in 1 clips" in " ".join(shown.stdout.split())
+    assert "non-finite values" not in shown.stdout
+
+
 def test_an_existing_output_is_refused(native):
     done = mmalign("data", "convert", native, native)
     assert done.returncode == 2

@@ -157,3 +157,9 @@ def test_other_faults_of_a_modality_with_gaps_are_still_found():
 def test_models_that_know_no_gaps_refuse_them():
     with pytest.raises(DataError, match="modality pose: steps are missing inside sequences"):
         require_no_gaps({"wrist", "pose"})
+
+
+def test_observed_of_an_unknown_modality_is_refused():
+    clip = Clip("a", 0.0, {"wrist": np.ones((2, 3))}, observed={"wirst": np.ones(2, bool)})
+    with pytest.raises(DataError, match=r"clip a: observed names 'wirst'.* The clip has wrist"):
+        split_of([clip])

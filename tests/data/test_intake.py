@@ -126,3 +126,40 @@ def test_what_is_no_clip_is_refused(given, message):
 def test_many_classes_are_suggested_by_their_largest_index():
     assert suggested_task([3, 1]).classes == ("0", "1", "2", "3")
     assert suggested_task([0]).classes == ("0", "1")
+
+
+def test_plain_dicts_are_clips():
+    given = {"eye": STEPS.tolist(), "ear": None, "label": np.int64(1), "group": 7}
+    (one,) = gathered(given)
+    assert (one.id, one.label, one.group) == ("clip0", 1, "7")
+    assert one.is_missing("ear")
+    rows = gathered([given | {"id": "mine"}, clip("a"), given])
+    assert [row.id for row in rows] == ["mine", "x", "clip2"]
+    found = labelled([given, given | {"label": 0}], ["eye", "ear"], AB)
+    assert found.labels.tolist() == [1, 0]
+    assert found.groups == ("7", "7")
+    assert found.sequences["eye"][0].dtype == np.float32
+
+
+def test_a_plain_dict_may_tell_which_steps_are_there():
+    found = labelled(
+        {"eye": STEPS, "label": "a", "observed": {"eye": np.array([True, False])}}, ["eye"], AB
+    )
+    assert found.gapped == {"eye"}
+    assert [observed.tolist() for observed in found.observed("eye")] == [[True, False]]
+
+
+@pytest.mark.parametrize(
+    "nothing", [{}, {"id": "mine", "label": "a"}, {"eye": None, "id": "mine"}, Clip("mine", 0, {})]
+)
+def test_a_clip_without_any_modality_is_refused_by_name(nothing):
+    for clips in (nothing, [clip("a"), nothing]):
+        with pytest.raises(DataError, match=r"clip (mine|clip.): every modality is missing"):
+            gathered(clips)
+
+
+def test_a_plain_dict_of_something_else_is_refused():
+    with pytest.raises(DataError, match="clip clip0, modality eye: not numbers"):
+        gathered({"eye": [[1.0, 2.0], [3.0]]})
+    with pytest.raises(DataError, match="modality eye: not numbers"):
+        labelled({"eye": [["a"]], "label": "a"}, ["eye"], AB)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmalign.data import Split, non_finite, split_by
+from mmalign.data import GapProtocol, Split, non_finite, split_by
 from mmalign.data.intake import labelled
 from mmalign.data.non_finite import apply_policy, find_non_finite, require_finite
 from mmalign.errors import DataError
@@ -116,3 +116,55 @@ def test_new_arrays_are_scanned_whatever_was_known_of_the_old_ones(scans):
         require_finite(bad["train"])
     again = Split.from_clips(list(clean["train"]), clean.modalities, clean.task)
     assert not again.is_finite
+
+
+def test_gap_takes_steps_with_bad_values_as_missing_and_counts_them():
+    dataset = small_dataset()
+    bad = poison(dataset, "train", 0, "text", 1, 2, np.inf)
+    bad = poison(bad, "train", 3, "text", 0, 0, np.nan)
+    for step in range(3):
+        bad = poison(bad, "test", 2, "audio", step, 1, np.nan)
+    torn = apply_policy(bad, "gap")
+    assert torn.is_finite
+    assert find_non_finite(torn) == []
+    assert torn["train"].gapped == {"text"}
+    assert torn["test"].gapped == {"audio"}
+    assert torn["test"].sequences["audio"][2] is None
+    steps = torn["train"].sequences["text"][0]
+    assert np.isnan(steps[1]).all()
+    assert np.array_equal(steps[0], dataset["train"].sequences["text"][0][0])
+    assert torn.notes == (
+        "2 non-finite steps of text taken as gaps",
+        "3 non-finite steps of audio taken as gaps",
+        "1 sequences of audio without a finite step taken as missing",
+    )
+
+
+def test_gap_refuses_a_clip_of_which_nothing_is_left():
+    bad = small_dataset()
+    for step in range(3):
+        bad = poison(bad, "train", 1, "text", step, 0, np.nan)  # which has no audio
+    with pytest.raises(DataError, match="clip train1: every modality is missing"):
+        apply_policy(bad, "gap")
+
+
+@pytest.mark.parametrize("policy", ["zero", "clip", "gap"])
+def test_cleaning_other_values_leaves_gaps_as_they_are(policy):
+    torn = GapProtocol(rate=0.4, mean_length=2).apply(small_dataset())
+    row, step = next(
+        (row, int(np.flatnonzero(observed)[0]))
+        for row, observed in enumerate(torn["train"].observed("text"))
+        if 1 < observed.sum() < len(observed)
+    )
+    clean = apply_policy(poison(torn, "train", row, "text", step, 1, np.inf), policy)
+    before, after = (data["train"].observed("text")[row] for data in (torn, clean))
+    assert after[step] == (policy != "gap")
+    assert np.array_equal(np.delete(before, step), np.delete(after, step))
+
+
+def test_reject_names_every_way_out():
+    bad = poison(small_dataset(), "train", 0, "text", 0, 0, np.nan)
+    with pytest.raises(
+        DataError, match="--non-finite zero, --non-finite clip, or --non-finite gap"
+    ):
+        apply_policy(bad, "reject")

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmalign.data.resampling import resampled, squeezed
+from mmalign.data.resampling import resampled, squeezed, squeezed_gapped
 from tests.training.small import small_dataset
 
 
@@ -35,3 +35,16 @@ def test_missing_sequences_stay_missing():
     assert found.is_present("victim").tolist() == holes.is_present("victim").tolist()
     assert set(found.lengths("visible")) == {4}
     assert found.words is None
+
+
+def test_gaps_have_no_say_in_a_mean():
+    sequence = np.array([[1], [np.nan], [np.nan], [np.nan], [5], [7]], np.float32)
+    np.testing.assert_array_equal(squeezed_gapped(sequence, 3)[:, 0], [1, np.nan, 6])
+    train = small_dataset()["train"]
+    torn = replace(train, gapped=frozenset({"visible"}))
+    dataset = replace(small_dataset(), splits={"train": torn})
+    found = resampled(dataset, 4)["train"]
+    assert found.gapped == {"visible"}
+    for name in train.modalities:  # without a single gap, nothing changes
+        for steps, other in zip(found.sequences[name], train.sequences[name], strict=True):
+            np.testing.assert_array_equal(steps, squeezed(other, 4))

@@ -25,6 +25,7 @@ def test_windows_and_subjects(dataset):
     for name, split in dataset.splits.items():
         assert {int(clip.id[7:9]) for clip in split} <= SUBJECTS[name]
         assert (split.lengths("gyroscope") == 40).all()
+        assert split.groups == tuple(clip_id[:9] for clip_id in split.ids)
     assert dataset.task.classes == ("PEN", "ABD", "FEL", "IR", "ER", "TRAP", "ROW")
 
 

@@ -50,3 +50,18 @@ def test_the_majority_floor_uses_the_training_majority():
     task = Classification(("a", "b"))
     scores = constant_floor(task, np.array([0, 0, 1]), np.array([1, 1, 1, 0]))
     assert scores["accuracy"] == pytest.approx(0.25)
+
+
+def test_it_counts_gaps():
+    steps = np.array([[1, 5], [2, 5], [3, 5]], np.float32)
+    clips = [
+        Clip("a", 0, {"x": steps}, observed={"x": np.array([True, False, False])}),
+        Clip("b", 1, {"x": steps}),
+    ]
+    task = Classification(("n", "y"))
+    dataset = Dataset(task, {"x": 2}, {"train": Split.from_clips(clips, ["x"], task)})
+    description = inspect_dataset(dataset)
+    found = description["splits"]["train"]["modalities"]["x"]
+    assert (found["gap_steps"], found["gap_clips"], found["missing"]) == (2, 1, 0)
+    assert description["non_finite"] == []
+    assert description["modalities"]["x"]["constant_features"] == [1]

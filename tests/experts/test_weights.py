@@ -22,7 +22,7 @@ def scene() -> tuple[np.ndarray, np.ndarray]:
 def test_a_useless_expert_gets_nothing_and_a_good_one_most(scene):
     good, weak, useless = fit_weights(*scene)
     assert good > weak > 0
-    assert useless < 0.1 * good
+    assert useless == 0
 
 
 def test_weights_are_those_of_the_largest_likelihood(scene):
@@ -35,10 +35,17 @@ def test_weights_are_those_of_the_largest_likelihood(scene):
             has = ~np.isnan(held[:, clip, 0])
             if has.any():
                 losses.append(-log_softmax(weights[has] @ held[has, clip])[label])
+            else:
+                losses.append(np.log(4))
         return float(np.mean(losses))
 
     assert surprise(held, labels, best) == pytest.approx(plain(best), abs=1e-9)
-    for other in (best + 0.05, best * 1.1, best * 0.9, np.maximum(best - 0.05, 0)):
+    for other in (
+        best + np.array([0.05, 0.05, 0]),
+        best * 1.1,
+        best * 0.9,
+        best * np.array([1.1, 0.9, 1]),
+    ):
         assert plain(best) <= plain(other) + 1e-9
 
 

@@ -21,7 +21,8 @@ Data = Annotated[
 ]
 RunPath = Annotated[str, typer.Argument(help="Run directory, as mmalign train wrote it.")]
 NonFinite = Annotated[
-    Literal["reject", "zero", "clip"], typer.Option(help="What to do about NaN and infinity.")
+    Literal["reject", "zero", "clip", "gap"],
+    typer.Option(help="What to do about NaN and infinity; gap: such steps are missing."),
 ]
 Label = Annotated[str | None, typer.Option(help="Which label to take where there are several.")]
 Vectors = Annotated[Path | None, typer.Option(help="Word vectors for files that store words only.")]

@@ -86,13 +86,18 @@ def _print_warnings(console: Console, description: dict[str, Any]) -> None:
             console.print(
                 Text(f"{name}: {len(constant)} features never change ({shown})", "yellow")
             )
+    for split_name, split in description["splits"].items():
+        for name, modality in split["modalities"].items():
+            steps, clips = modality["gap_steps"], modality["gap_clips"]
+            if steps:
+                console.print(f"{split_name}: {steps} steps of {name} are missing in {clips} clips")
     for found in description["non_finite"]:
         console.print(
             Text(
                 f"{found['modality']} of {found['split']}: {found['values']} non-finite values in "
                 f"{found['clips']} clips, first in clip {found['first_clip']}, step "
                 f"{found['first_step']}, feature {found['first_feature']}; "
-                "convert with --non-finite zero or clip",
+                "convert with --non-finite zero, clip or gap",
                 "yellow",
             )
         )

@@ -4,7 +4,15 @@ from mmalign.data.batching import Batch, Batches, batches
 from mmalign.data.clip import Clip
 from mmalign.data.dataset import Dataset
 from mmalign.data.loading import load_dataset, open_dataset
-from mmalign.data.missingness import Masks, Protocol
+from mmalign.data.missingness import (
+    GapProtocol,
+    Masks,
+    PairProtocol,
+    PatternProtocol,
+    Protocol,
+    RandomMissing,
+    SubsetProtocol,
+)
 from mmalign.data.native import write_native
 from mmalign.data.smartwatch import smartwatch
 from mmalign.data.split import Split
@@ -18,10 +26,15 @@ __all__ = [
     "Classification",
     "Clip",
     "Dataset",
+    "GapProtocol",
     "Masks",
+    "PairProtocol",
+    "PatternProtocol",
     "Protocol",
+    "RandomMissing",
     "Regression",
     "Split",
+    "SubsetProtocol",
     "Task",
     "Twin",
     "TwinConfig",

@@ -3,7 +3,8 @@
 Code that does not know about gaps then fails loudly instead of computing with zeros.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,9 +31,17 @@ def with_gaps(steps: Steps, observed: Observed) -> Steps | None:
     return np.where(observed[:, None], steps, np.float32(np.nan))
 
 
-def without_all_gaps(column: Sequence[Steps | None]) -> list[Steps | None]:
-    """The column; a sequence without any observed step is a missing one."""
-    return [s if s is None or observed_in(s).any() else None for s in column]
+class GapCounts(NamedTuple):
+    """Missing steps inside sequences, and the clips that have any."""
+
+    steps: int
+    clips: int
+
+
+def count_gaps(observed: Iterable[Observed | None]) -> GapCounts:
+    """Count the gaps of a modality, as `Split.observed` tells of them."""
+    missing = [int((~is_there).sum()) for is_there in observed if is_there is not None]
+    return GapCounts(sum(missing), sum(steps > 0 for steps in missing))
 
 
 def declared_gaps(clip: Clip, modality: str, steps: Steps) -> Steps | None:
@@ -41,6 +50,13 @@ def declared_gaps(clip: Clip, modality: str, steps: Steps) -> Steps | None:
     Raises:
         DataError: If `observed` does not fit the sequence.
     """
+    unknown = set(clip.observed).difference(clip.sequences)
+    if unknown:
+        raise DataError(
+            f"observed names {min(unknown)!r}, which is no modality of the clip",
+            clip=clip.id,
+            fix=f"The clip has {', '.join(clip.sequences)}.",
+        )
     if modality not in clip.observed:
         return steps
     observed = np.asarray(clip.observed[modality])

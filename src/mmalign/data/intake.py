@@ -1,10 +1,11 @@
 """Clips as users hand them over, as a split whose labels are in the terms of one task."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from jaxtyping import Shaped
 
 from mmalign.data.clip import Clip
 from mmalign.data.dataset import Dataset
@@ -14,7 +15,8 @@ from mmalign.data.task import Classification, Label, Labels, Regression, Task
 from mmalign.errors import DataError
 
 if TYPE_CHECKING:
-    Clips = Split | Clip | Iterable[Clip]
+    PlainClip = Mapping[str, Any]
+    Clips = Split | Clip | PlainClip | Iterable[Clip | PlainClip]
 else:
     # Anything may be handed over; what is no clip is refused here, in words that help.
     Clips = object
@@ -60,13 +62,19 @@ def with_labels_that_fit(clips: Clips, modalities: Sequence[str], task: Task) ->
 def gathered(clips: Clips) -> Split | list[Clip]:
     """A split as it is; one clip, or whatever yields clips, as a list.
 
+    A clip may be a plain dict from modalities to arrays; `id`, `label`, `group` and `observed` in
+    it mean what they mean in `Clip`. Without an id, its position becomes one.
+
     Raises:
-        DataError: If these are no clips.
+        DataError: If these are no clips, or one of them has no modality at all.
+
+    >>> gathered({"wrist": np.zeros((2, 3)), "pose": None, "label": "run"})[0].label
+    'run'
     """
     if isinstance(clips, Split):
         return clips
-    if isinstance(clips, Clip):
-        return [clips]
+    if isinstance(clips, Clip | Mapping):
+        return [_one(clips, 0)]
     if isinstance(clips, Dataset):
         some = next(iter(clips.splits))
         raise DataError(
@@ -74,11 +82,49 @@ def gathered(clips: Clips) -> Split | list[Clip]:
         )
     if not isinstance(clips, Iterable):
         raise _no_clip(clips)
-    rows = list(clips)
-    for position, clip in enumerate(rows):
-        if not isinstance(clip, Clip):
-            raise _no_clip(clip, f" at position {position}")
-    return rows
+    return [_one(clip, position) for position, clip in enumerate(clips)]
+
+
+def _one(given: object, position: int) -> Clip:
+    """What was handed over as a clip, if it has anything."""
+    clip = _from_dict(given, f"clip{position}") if isinstance(given, Mapping) else given
+    if not isinstance(clip, Clip):
+        raise _no_clip(given, f" at position {position}")
+    if all(steps is None for steps in clip.sequences.values()):
+        raise DataError(
+            "every modality is missing",
+            clip=clip.id,
+            fix="Leave the clip out: it needs one modality at least.",
+        )
+    return clip
+
+
+def _from_dict(given: Mapping[str, Any], clip_id: str) -> Clip:
+    clip_id = str(given.get("id", clip_id))
+    group = given.get("group")
+    return Clip(
+        id=clip_id,
+        label=_plain(given.get("label"), clip_id),
+        sequences={
+            str(name): _array(value, clip_id, str(name))
+            for name, value in given.items()
+            if name not in ("id", "label", "group", "observed")
+        },
+        observed=given.get("observed", {}),
+        group=None if group is None else str(group),
+    )
+
+
+def _array(value: Any, clip_id: str, modality: str) -> Shaped[np.ndarray, "..."] | None:
+    try:
+        return None if value is None else np.asarray(value)
+    except ValueError as error:
+        raise DataError(
+            f"not numbers ({error})",
+            clip=clip_id,
+            modality=modality,
+            fix="A sequence is an array of numbers [time, dim]; None stands for a missing one.",
+        ) from error
 
 
 def task_of(clips: Split | list[Clip]) -> Task:
@@ -129,7 +175,8 @@ def _unlabelled(rows: Split | list[Clip], modalities: Sequence[str], task: Task)
 def _no_clip(given: object, where: str = "") -> DataError:
     return DataError(
         f"expected clips, got {type(given).__name__}{where}",
-        fix="A clip is mmalign.data.Clip(id, label, {modality: array [time, dim]}); "
+        fix="A clip is mmalign.data.Clip(id, label, {modality: array [time, dim]}), or a dict "
+        "{modality: array, 'label': …}; "
         "labels go with their clips, so that fit(X, y) is fit(clips).",
     )
 

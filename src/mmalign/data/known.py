@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mmalign.data.dataset import Dataset
+from mmalign.data.gaps import count_gaps
 from mmalign.data.loading import open_dataset
 from mmalign.data.native import is_native
 from mmalign.data.non_finite import find_non_finite
@@ -163,11 +164,19 @@ def _check_folds(dataset: Dataset) -> list[Finding]:
 
 
 def _check_values(dataset: Dataset) -> list[Finding]:
+    gaps = {
+        (name, modality): count_gaps(split.observed(modality))
+        for name, split in dataset.splits.items()
+        for modality in sorted(split.gapped)
+    }
     return [
+        Finding("note", f"{steps} steps of {modality} are missing in {clips} clips of {name}")
+        for (name, modality), (steps, clips) in gaps.items()
+    ] + [
         Finding(
             "note",
             f"{found.values} non-finite values of {found.modality} in {found.clips} clips of "
-            f"{found.split} (first: {found.first_clip}); choose --non-finite zero or clip",
+            f"{found.split} (first: {found.first_clip}); choose --non-finite zero, clip or gap",
         )
         for found in find_non_finite(dataset)
     ]

@@ -41,7 +41,8 @@ def load_dataset(
 
     Args:
         path: Directory or file; or `smartwatch` or `twin`, which come with the install.
-        non_finite: What to do about NaN and infinity: `reject`, `zero` or `clip`.
+        non_finite: What to do about NaN and infinity: `reject`, `zero` or `clip`, or
+            `gap`, which takes such steps as missing.
         label: Which label to take where a file has several.
         vectors: Word vectors for layouts that store words only.
 

@@ -4,18 +4,20 @@ A row of NaN in a modality that may have gaps is a gap, and no fault.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from mmalign.data.clip import Steps
+from mmalign.data.clip import Observed, Steps
 from mmalign.data.dataset import Dataset
+from mmalign.data.gaps import with_gaps
 from mmalign.data.split import Split
+from mmalign.data.validation import validate
 from mmalign.errors import DataError
 
-Policy = Literal["reject", "zero", "clip"]
+Policy = Literal["reject", "zero", "clip", "gap"]
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,7 @@ class NonFinite:
     split: str
     modality: str
     values: int
+    steps: int
     clips: int
     first_clip: str
     first_step: int
@@ -44,7 +47,7 @@ def find_non_finite(dataset: Dataset) -> list[NonFinite]:
 
 def _scan(split_name: str, split: Split, modality: str) -> NonFinite | None:
     first: tuple[str, int, int] | None = None
-    values = clips = 0
+    values = rows = clips = 0
     for clip_id, steps in zip(split.ids, split.sequences[modality], strict=True):
         if steps is None or np.isfinite(steps).all():
             continue
@@ -55,9 +58,10 @@ def _scan(split_name: str, split: Split, modality: str) -> NonFinite | None:
         if not len(places):
             continue
         values, clips = values + len(places), clips + 1
+        rows += int(is_bad.any(axis=1).sum())
         if first is None:
             first = (clip_id, int(places[0, 0]), int(places[0, 1]))
-    return first and NonFinite(split_name, modality, values, clips, *first)
+    return first and NonFinite(split_name, modality, values, rows, clips, *first)
 
 
 def require_finite(split: Split) -> None:
@@ -75,19 +79,22 @@ def require_finite(split: Split) -> None:
                 modality=modality,
                 step=found.first_step,
                 feature=found.first_feature,
-                fix="Clean it, or load the data with non_finite='zero' or 'clip'.",
+                fix="Clean it, or load the data with non_finite='zero', 'clip' or 'gap'; "
+                "for clips of your own, observed= tells which steps are there.",
             )
 
 
 def apply_policy(dataset: Dataset, policy: Policy) -> Dataset:
-    """A dataset of finite values only, with a note for every modality that was cleaned.
+    """A dataset of finite values and gaps only, with a note for every modality that was cleaned.
 
     `zero` puts 0 in place of NaN and infinity. `clip` puts 0 in place of NaN, and the smallest or
     largest finite value of the feature in the training split in place of an infinity; these bounds
-    come from all training clips, also from those whose victim a protocol takes away later.
+    come from all training clips, also from those whose victim a protocol takes away later. `gap`
+    takes every step that holds such a value as missing, and a sequence of nothing else as well.
 
     Raises:
-        DataError: Under `reject`, at the first non-finite value.
+        DataError: Under `reject`, at the first non-finite value; under `gap`, at a clip of which
+            nothing is left.
     """
     unchecked = {name: split for name, split in dataset.splits.items() if not split.is_finite}
     found = find_non_finite(replace(dataset, splits=unchecked))
@@ -95,16 +102,47 @@ def apply_policy(dataset: Dataset, policy: Policy) -> Dataset:
         return dataset.checked_finite()
     if policy == "reject":
         raise _rejection(found[0])
+    if policy == "gap":
+        return _with_gaps(dataset, found).checked_finite()
     splits = dict(dataset.splits)
-    for modality in {summary.modality for summary in found}:
+    totals = _totals(found, "values")
+    for modality in totals:
         clean = _zero if policy == "zero" else _clipper(dataset, modality)
         splits = {name: _cleaned(split, modality, clean) for name, split in splits.items()}
-    totals = Counter[str]()
-    for summary in found:
-        totals[summary.modality] += summary.values
     verb = {"zero": "set to zero", "clip": "clipped"}[policy]
     notes = tuple(f"{count} non-finite values of {m} {verb}" for m, count in totals.items())
     return replace(dataset, splits=splits, notes=dataset.notes + notes).checked_finite()
+
+
+def _totals(found: Sequence[NonFinite], what: str) -> Counter[str]:
+    """Values or steps of each modality, over all splits."""
+    totals = Counter[str]()
+    for summary in found:
+        totals[summary.modality] += getattr(summary, what)
+    return totals
+
+
+def _with_gaps(dataset: Dataset, found: Sequence[NonFinite]) -> Dataset:
+    splits = dict(dataset.splits)
+    lost = Counter[str]()
+    for summary in found:
+        split, name = splits[summary.split], summary.modality
+        column = [None if steps is None else _torn(steps) for steps in split.sequences[name]]
+        lost[name] += sum(s is None for s in column) - int((~split.is_present(name)).sum())
+        columns, gapped = {**split.sequences, name: column}, split.gapped | {name}
+        splits[summary.split] = replace(split, sequences=columns, gapped=gapped)
+    notes = [
+        f"{n} non-finite steps of {m} taken as gaps" for m, n in _totals(found, "steps").items()
+    ]
+    notes += [
+        f"{n} sequences of {m} without a finite step taken as missing" for m, n in (+lost).items()
+    ]
+    return validate(replace(dataset, splits=splits, notes=(*dataset.notes, *notes)))
+
+
+def _torn(steps: Steps) -> Steps | None:
+    is_sound: Observed = np.asarray(np.isfinite(steps).all(axis=1))
+    return with_gaps(steps, is_sound)
 
 
 def _rejection(summary: NonFinite) -> DataError:
@@ -115,7 +153,8 @@ def _rejection(summary: NonFinite) -> DataError:
         modality=summary.modality,
         step=summary.first_step,
         feature=summary.first_feature,
-        fix="Mend the source, or choose a policy: --non-finite zero or --non-finite clip.",
+        fix="Mend the source, or choose a policy: --non-finite zero, --non-finite clip, or "
+        "--non-finite gap, which takes such steps as missing.",
     )
 
 
@@ -142,8 +181,13 @@ def _clipper(dataset: Dataset, modality: str) -> Callable[[Steps], Steps]:
 
 
 def _cleaned(split: Split, modality: str, clean: Callable[[Steps], Steps]) -> Split:
+    def cleaned(steps: Steps) -> Steps | None:
+        if modality not in split.gapped:
+            return clean(steps)
+        return with_gaps(clean(steps), ~np.isnan(steps).all(axis=1))
+
     column = [
-        steps if steps is None or np.isfinite(steps).all() else clean(steps)
+        steps if steps is None or np.isfinite(steps).all() else cleaned(steps)
         for steps in split.sequences[modality]
     ]
     return replace(split, sequences={**split.sequences, modality: column})

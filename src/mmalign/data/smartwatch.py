@@ -96,4 +96,5 @@ def _statistics(
 
 def _to_clip(clip_id: str, steps: Float[np.ndarray, "steps channels"], label: int) -> Clip:
     scaled: Float32[np.ndarray, "steps channels"] = steps.astype(np.float32)
-    return Clip(clip_id, label, {name: scaled[:, columns] for name, columns in CHANNELS.items()})
+    sequences = {name: scaled[:, columns] for name, columns in CHANNELS.items()}
+    return Clip(clip_id, label, sequences, group=clip_id.split("-")[0])

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from mmalign.data.dataset import Dataset
+from mmalign.data.gaps import count_gaps, observed_in
 from mmalign.data.non_finite import find_non_finite
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task, task_to_json
@@ -16,7 +17,7 @@ HISTOGRAM_BINS = 7
 
 
 def inspect_dataset(dataset: Dataset) -> dict[str, Any]:
-    """Splits, modalities, lengths, labels, missing and non-finite values, constants, floors."""
+    """Splits, modalities, lengths, labels, missing, gaps, non-finite values, constants, floors."""
     return {
         "task": task_to_json(dataset.task),
         "notes": list(dataset.notes),
@@ -46,10 +47,13 @@ def _describe_split(dataset: Dataset, split: Split) -> dict[str, Any]:
 def _describe_modality(split: Split, name: str) -> dict[str, Any]:
     lengths = split.lengths(name)
     present = lengths[lengths > 0]
+    gaps = count_gaps(split.observed(name) if name in split.gapped else ())
     quantiles = np.quantile(present, QUANTILES, method="nearest") if len(present) else present
     return {
         "missing": int((lengths == 0).sum()),
         "steps": int(lengths.sum()),
+        "gap_steps": gaps.steps,
+        "gap_clips": gaps.clips,
         "length_quantiles": [int(value) for value in quantiles],
     }
 
@@ -84,6 +88,8 @@ def _constant_features(dataset: Dataset, name: str) -> list[int]:
     """Features that never change in the training split (or the first one there is)."""
     split = dataset.splits.get("train") or next(iter(dataset.splits.values()))
     present = [steps for steps in split.sequences[name] if steps is not None]
+    if name in split.gapped:
+        present = [steps[observed_in(steps)] for steps in present]
     if not present:
         return []
     first = present[0][0]

@@ -11,7 +11,8 @@ from mmalign.data.split_names import SPLITS
 from mmalign.errors import ConfigError, DataError, suggestion
 from mmalign.experiments.job import Entry, Job, Kind
 from mmalign.experiments.plan_study import choose_clip
-from mmalign.training.config import IMPROVED
+from mmalign.runs.experts_artifact import KIND as EXPERTS
+from mmalign.training.config import IMPROVED, config_from
 from mmalign.training.methods import METHODS, configure, find_method
 
 Settings = Mapping[str, Any]
@@ -48,7 +49,7 @@ def find_systems(names: Iterable[str]) -> dict[str, Settings]:
     Raises:
         ConfigError: If there is no such row or method, or one is named twice.
     """
-    names, known = list(names), {**SYSTEMS, **METHODS}
+    names, known = list(names), {**SYSTEMS, **METHODS, EXPERTS: EXPERTS}
     problems = [_unknown("method", name, known) for name in names if name not in known]
     if len(set(names)) < len(names):
         problems.append(f"methods are given twice: {names}")
@@ -225,6 +226,8 @@ def _entry(
     survival: float,
     settings: Settings,
 ) -> Entry:
+    if settings.get("method") == EXPERTS:
+        return _experts_entry(suite, title, scope, pair, survival, settings)
     config = configure({**scope.settings, **settings})
     method = find_method(config.method)
     job = Job(
@@ -234,6 +237,21 @@ def _entry(
         config=config,
         analyses=("swaps",) if method.is_aligned else (),
     )
+    return Entry(suite=suite, system=title, survival=survival, job=job)
+
+
+def _experts_entry(
+    suite: str,
+    title: str,
+    scope: Scope,
+    pair: tuple[str, str],
+    survival: float,
+    settings: Settings,
+) -> Entry:
+    """Experts are no imputer on the shared network: of its settings, they have epochs and seed."""
+    shared = {name: value for name, value in scope.settings.items() if name == "epochs"}
+    config = config_from({**shared, **settings})
+    job = Job(visible=pair[0], victim=pair[1], survival=survival, config=config)
     return Entry(suite=suite, system=title, survival=survival, job=job)
 
 

@@ -51,8 +51,8 @@ class ModalityExperts:
         return np.asarray(AGREEMENT * (fixed + NETWORK_GAIN * learned))
 
     def read(self, clips: Sequence[Steps]) -> list[Steps]:
-        """The sequences without gaps, centred and scaled as the network reads them."""
-        return self.taps.inputs([without_gaps(s, smooth=self.sense.smooth) for s in clips])
+        """The sequences without gaps, centred and scaled as the sense says."""
+        return self.ridge.inputs[0]([without_gaps(s, smooth=self.sense.smooth) for s in clips])
 
 
 def learn_modality(lesson: Lesson) -> ModalityExperts:

@@ -14,8 +14,8 @@ from mmalign.experts.ridge import Fit, Ridge, fit_ridge
 from mmalign.experts.windows import WIDTHS, Windows, draw_windows
 
 PATTERNS, DETECTORS = 4000, 500
-FEW = 4
-"""A choice between senses is made with a quarter of the features."""
+FEW, ENOUGH = 4, 600
+"""A choice between senses is made with a quarter of the features, on no more than so many clips."""
 
 
 class RidgeExpert(Expert):
@@ -81,8 +81,9 @@ def choose_sense(lesson: Lesson, *, smooth: bool) -> tuple[Sense, int]:
     """The sense, and how many pattern features, that do best on clips that were left out.
 
     What is left out is one group at a time, or one clip where no groups are known. A quarter of the
-    features is enough to tell.
+    features and some hundred clips are enough to tell.
     """
+    lesson = _shortened(lesson)
     tried = []
     for sense, patterns in _candidates(smooth):
         expert = RidgeExpert(patterns // FEW, DETECTORS // FEW)
@@ -91,6 +92,19 @@ def choose_sense(lesson: Lesson, *, smooth: bool) -> tuple[Sense, int]:
     # The first of equals: the plainer choice comes first.
     _, sense, patterns = max(tried, key=lambda one: one[0])
     return sense, patterns
+
+
+def _shortened(lesson: Lesson) -> Lesson:
+    """The lesson, or a random part of it where there are many clips."""
+    if len(lesson.clips) <= ENOUGH:
+        return lesson
+    rows = np.sort(np.random.default_rng(lesson.seed).permutation(len(lesson.clips))[:ENOUGH])
+    return replace(
+        lesson,
+        clips=[lesson.clips[row] for row in rows],
+        labels=lesson.labels[rows],
+        groups=None if lesson.groups is None else lesson.groups[rows],
+    )
 
 
 def _candidates(smooth: bool) -> Iterator[tuple[Sense, int]]:

@@ -122,7 +122,7 @@ def drop_weights(folder: Path) -> None:
         file.unlink(missing_ok=True)
 
 
-def load_masks(folder: Path) -> Masks | None:
+def load_masks(folder: Path) -> Masks[Any] | None:
     """The masks a run was trained under, verified; none if nothing was taken away.
 
     Raises:

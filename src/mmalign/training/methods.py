@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mmalign.data.dataset import Dataset
-from mmalign.data.missingness import Masks
+from mmalign.data.missingness import Masks, PairProtocol
 from mmalign.data.split import Split
 from mmalign.data.task import Task
 from mmalign.errors import ConfigError, suggestion
@@ -179,7 +179,7 @@ def find_method(name: str) -> Method:
     return METHODS[name]
 
 
-def seen_by(method: Method, dataset: Dataset, masks: Masks) -> Dataset:
+def seen_by(method: Method, dataset: Dataset, masks: Masks[PairProtocol]) -> Dataset:
     """The dataset as the method sees it under the masks.
 
     Raises:

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mmalign.data.clip import Steps
-from mmalign.data.native.layout import RESERVED
+from mmalign.data.gaps import with_gaps
+from mmalign.data.native.layout import OBSERVED, RESERVED, observed_columns
 from mmalign.errors import DataError
 from mmalign.progress import track
 
@@ -15,12 +16,15 @@ Columns = dict[str, list[Steps | None]]
 
 
 def decoded_columns(handle: pq.ParquetFile) -> Columns:
-    """Every column without a reserved name, as one array `[time, dim]` or None a clip.
+    """Every column of features, as one array `[time, dim]` or None a clip; NaN in its gaps.
 
     Raises:
-        DataError: If a column is no list of lists of numbers, or has nulls inside a sequence.
+        DataError: If a column is no list of lists of numbers, or has nulls inside a sequence, or
+            the steps that were observed are not those of the sequence.
     """
-    names = [field.name for field in handle.schema_arrow if field.name not in RESERVED]
+    observed = observed_columns(handle.schema_arrow)
+    others = {*RESERVED, *observed.values()}
+    names = [field.name for field in handle.schema_arrow if field.name not in others]
     for name in names:
         _require_steps(handle.schema_arrow.field(name))
     columns: Columns = {name: [] for name in names}
@@ -29,7 +33,23 @@ def decoded_columns(handle: pq.ParquetFile) -> Columns:
         for name in names:
             for chunk in table.column(name).chunks:
                 columns[name] += _to_arrays(chunk, name)
+    for name, told in observed.items():
+        told_steps = handle.read(columns=[told]).column(told).to_pylist()
+        columns[name] = [_torn(*pair, name) for pair in zip(columns[name], told_steps, strict=True)]
     return columns
+
+
+def _torn(steps: Steps | None, observed: list[bool | None] | None, name: str) -> Steps | None:
+    """The sequence with NaN where nothing was observed."""
+    if steps is None or observed is None:
+        return steps
+    if len(observed) != len(steps) or None in observed:
+        raise DataError(
+            f"a sequence has {len(steps)} steps, {len(observed)} are said to be observed or not",
+            modality=name,
+            fix=f"Give one true or false a step in {name}{OBSERVED}.",
+        )
+    return with_gaps(steps, np.array(observed, dtype=bool))
 
 
 def _require_steps(field: pa.Field) -> None:

@@ -12,8 +12,10 @@ from jaxtyping import Int64
 from mmalign.data.split_names import SPLITS
 
 FORMAT_VERSION = 1
+GAPS_VERSION = 2  # a file with gaps: what does not know of them must not read it
 METADATA_KEY = b"mmalign"
-RESERVED = ("id", "label", "words", "times")
+RESERVED = ("id", "label", "words", "times", "group")
+OBSERVED = "_observed"
 
 Lengths = Int64[np.ndarray, " clips"]
 
@@ -32,6 +34,20 @@ def steps_type(dim: int) -> pa.DataType:
     """Type of a modality's column: a list of steps, each a fixed-size list of float32."""
     step = pa.list_(pa.field("element", pa.float32(), nullable=False), dim)
     return pa.list_(pa.field("element", step, nullable=False))
+
+
+def observed_columns(schema: pa.Schema) -> dict[str, str]:
+    """For each modality with gaps, the column that tells which of its steps are there.
+
+    That of `text` is `text_observed`: a list of booleans, which no modality is.
+    """
+    names = {name: name + OBSERVED for name in schema.names if name not in RESERVED}
+    return {
+        modality: name
+        for modality, name in names.items()
+        if name in schema.names
+        and pa.types.is_boolean(getattr(schema.field(name).type, "value_type", pa.null()))
+    }
 
 
 def fingerprint(ids: Iterable[str]) -> str:

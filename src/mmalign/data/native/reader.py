@@ -14,7 +14,14 @@ from mmalign.data.clip import StepsColumn, Times
 from mmalign.data.dataset import Dataset
 from mmalign.data.labels import encode_labels, suggested_task
 from mmalign.data.native.decoded import decoded_columns
-from mmalign.data.native.layout import FORMAT_VERSION, METADATA_KEY, RESERVED, shards
+from mmalign.data.native.layout import (
+    FORMAT_VERSION,
+    GAPS_VERSION,
+    METADATA_KEY,
+    RESERVED,
+    observed_columns,
+    shards,
+)
 from mmalign.data.native.mapped import mapped_columns
 from mmalign.data.split import Split
 from mmalign.data.split_names import SPLITS
@@ -34,6 +41,8 @@ class Shard:
     columns: Mapping[str, StepsColumn]
     words: list[list[str] | None] | None
     times: list[Times | None] | None
+    groups: tuple[str, ...] | None
+    gapped: frozenset[str]
     is_mapped: bool
 
     @property
@@ -89,6 +98,8 @@ def _read_shard(file: Path) -> Shard:
             columns=columns if columns is not None else decoded_columns(handle),
             words=table.column("words").to_pylist() if "words" in small else None,
             times=_times(table) if "times" in small else None,
+            groups=_groups(table, ids) if "group" in small else None,
+            gapped=frozenset(observed_columns(handle.schema_arrow)),
             is_mapped=columns is not None,
         )
     except DataError as error:
@@ -107,7 +118,7 @@ def _description(schema: pa.Schema) -> dict[str, Any]:
     description = json.loads(text) if text else {}
     if not isinstance(description, dict):
         raise damaged("the metadata key 'mmalign' does not hold an object")
-    if description.get("version", FORMAT_VERSION) > FORMAT_VERSION:
+    if description.get("version", FORMAT_VERSION) > GAPS_VERSION:
         raise DataError(
             f"written by a newer mmalign (format {description['version']})", fix="Upgrade mmalign."
         )
@@ -120,6 +131,19 @@ def _description(schema: pa.Schema) -> dict[str, Any]:
 def _times(table: pa.Table) -> list[Times | None]:
     rows = table.column("times").to_pylist()
     return [None if row is None else np.array(row, np.float64).reshape(-1, 2) for row in rows]
+
+
+def _groups(table: pa.Table, ids: Sequence[str]) -> tuple[str, ...] | None:
+    groups = table.column("group").to_pylist()
+    if all(group is None for group in groups):
+        return None
+    if None in groups:
+        raise DataError(
+            "no group, though other clips have one",
+            clip=ids[groups.index(None)],
+            fix="Name the person or video of every clip, or of none.",
+        )
+    return tuple(map(str, groups))
 
 
 def _common_dims(parts: Sequence[Shard]) -> dict[str, int]:
@@ -175,6 +199,8 @@ def _part(shard: Shard, task: Task, dims: dict[str, int]) -> Split:
         sequences={name: shard.columns[name] for name in dims},
         words=shard.words,
         times=shard.times,
+        groups=shard.groups,
+        gapped=shard.gapped.intersection(dims),
     )
     # What our writer wrote was checked before it was written.
     return split.checked_finite() if shard.is_mapped else split

@@ -13,7 +13,9 @@ from mmalign.data.clip import StepsColumn
 from mmalign.data.dataset import Dataset
 from mmalign.data.native.layout import (
     FORMAT_VERSION,
+    GAPS_VERSION,
     METADATA_KEY,
+    OBSERVED,
     RESERVED,
     fingerprint,
     pack_lengths,
@@ -27,6 +29,7 @@ from mmalign.errors import DataError
 from mmalign.files import new_directory
 from mmalign.progress import track
 
+OBSERVED_TYPE = pa.list_(pa.field("element", pa.bool_(), nullable=False))
 MAX_PAGE_BYTES = 1 << 30
 ROW_GROUP_BYTES = 1 << 26  # writing takes about seven times this much memory
 
@@ -39,8 +42,9 @@ def write_native(dataset: Dataset, path: str | PathLike[str]) -> None:
         MMAlignError: If path exists already.
     """
     dataset = apply_policy(validate(dataset), "reject")
+    gapped = {name for split in dataset.splits.values() for name in split.gapped}
     for name in dataset.dims:
-        if name in RESERVED:
+        if name in RESERVED or name.removesuffix(OBSERVED) in gapped - {name}:
             raise DataError(f"a modality cannot be called {name!r}", fix="Rename it.")
     with new_directory(Path(path)) as draft:
         for name, split in dataset.splits.items():
@@ -74,8 +78,11 @@ def _schema(dataset: Dataset, split: Split) -> pa.Schema:
         fields.append(pa.field("words", pa.list_(pa.string())))
     if split.times is not None:
         fields.append(pa.field("times", pa.list_(pa.list_(pa.float64(), 2))))
+    if split.groups is not None:
+        fields.append(pa.field("group", pa.string()))
+    fields += [pa.field(name + OBSERVED, OBSERVED_TYPE) for name in sorted(split.gapped)]
     description = {
-        "version": FORMAT_VERSION,
+        "version": GAPS_VERSION if split.gapped else FORMAT_VERSION,
         "task": task_to_json(dataset.task),
         "dims": dict(dataset.dims),
         "notes": list(dataset.notes),
@@ -111,6 +118,10 @@ def _to_table(split: Split, dataset: Dataset, schema: pa.Schema) -> pa.Table:
     if split.times is not None:
         times = [None if value is None else value.tolist() for value in split.times]
         columns["times"] = pa.array(times, schema.field("times").type)
+    if split.groups is not None:
+        columns["group"] = pa.array(split.groups, pa.string())
+    for name in split.gapped:
+        columns[name + OBSERVED] = pa.array(split.observed(name), OBSERVED_TYPE)
     return pa.table(columns, schema=schema)
 
 

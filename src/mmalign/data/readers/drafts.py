@@ -8,6 +8,7 @@ from mmalign.data.clip import StepsColumn, Times
 from mmalign.data.columns import select_from
 from mmalign.data.dataset import Dataset
 from mmalign.data.labels import LabelColumn, encode_labels, pick
+from mmalign.data.readers.groups import groups_in_ids
 from mmalign.data.split import Split
 from mmalign.data.task import Task
 from mmalign.errors import located
@@ -23,6 +24,7 @@ class Draft:
     words: Sequence[Sequence[str] | None] | None = None
     times: Sequence[Times | None] | None = None
     file: Path | None = None
+    groups: Sequence[str] | None = None
 
     def select(self, rows: Sequence[int]) -> "Draft":
         """The clips at these rows, in this order; nothing is known of words and times."""
@@ -31,6 +33,7 @@ class Draft:
             labels=None if self.labels is None else pick(self.labels, rows),
             sequences={m: select_from(column, rows) for m, column in self.sequences.items()},
             file=self.file,
+            groups=None if self.groups is None else [self.groups[row] for row in rows],
         )
 
 
@@ -53,5 +56,6 @@ def assemble(
                 sequences={modality: draft.sequences[modality] for modality in dims},
                 words=draft.words,
                 times=draft.times,
+                groups=groups_in_ids(draft.ids) if draft.groups is None else tuple(draft.groups),
             )
     return Dataset(task, dims, splits, tuple(note for note in notes if note))

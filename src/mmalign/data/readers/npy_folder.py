@@ -16,6 +16,7 @@ from mmalign.data.columns import MadeColumn, to_float32
 from mmalign.data.dataset import Dataset
 from mmalign.data.labels import LabelColumn, pick, task_of_column
 from mmalign.data.readers.drafts import Draft, assemble
+from mmalign.data.readers.groups import group_column
 from mmalign.data.readers.labels import choose_candidate, choose_name
 from mmalign.data.readers.options import ReadOptions
 from mmalign.data.readers.tables import read_header, read_records
@@ -48,6 +49,7 @@ def read_folder(path: Path, options: ReadOptions) -> Dataset:
     records = _records(file)
     key = _label_key([name for name in records[0] if name not in ("id", "split")], options.label)
     values = None if key is None else _values([record[key] for record in records])
+    group = group_column(name for name in records[0] if name != key)
     ids = [record["id"] for record in records]
     arrays = _find_arrays(path, frozenset(ids))
     dims = {modality: _common_dim(modality, files, ids) for modality, files in arrays.items()}
@@ -57,7 +59,9 @@ def read_folder(path: Path, options: ReadOptions) -> Dataset:
     for name, rows in by_split.items():
         members = [ids[row] for row in rows]
         columns = {modality: _column(modality, arrays[modality], members) for modality in dims}
-        drafts[name] = Draft(members, None if values is None else pick(values, rows), columns)
+        labels = None if values is None else pick(values, rows)
+        groups = None if group is None else [records[row][group] for row in rows]
+        drafts[name] = Draft(members, labels, columns, groups=groups)
     task = Regression() if values is None else task_of_column(values)
     return assemble(drafts, dims, task, () if "split" in records[0] else (ALL_TRAIN,))
 

@@ -14,6 +14,7 @@ from mmalign.data.arrays import Array
 from mmalign.data.dataset import Dataset
 from mmalign.data.labels import LabelColumn, task_of_column
 from mmalign.data.readers.drafts import Draft, assemble
+from mmalign.data.readers.groups import group_column
 from mmalign.data.readers.labels import choose_candidate, choose_name
 from mmalign.data.readers.npz_contents import Contents, named, read_contents
 from mmalign.data.readers.options import ReadOptions
@@ -96,7 +97,17 @@ def _plain(values: Array) -> LabelColumn:
 def _draft(content: Contents, key: str | None, name: str) -> Draft:
     values = None if key is None else content.facts.get(key)
     labels = None if values is None else _plain(values)
-    return Draft(_ids(content, name), labels, content.features, file=content.file)
+    ids, groups = _ids(content, name), _groups(content, key)
+    return Draft(ids, labels, content.features, file=content.file, groups=groups)
+
+
+def _groups(content: Contents, label: str | None) -> list[str] | None:
+    """Texts as they are; numbers with what they count, as in ids."""
+    name = group_column(fact for fact in content.facts if fact != label)
+    if name is None:
+        return None
+    values = content.facts[name]
+    return [value if isinstance(value, str) else f"{name}{value}" for value in _plain(values)]
 
 
 def _ids(content: Contents, split: str) -> tuple[str, ...]:

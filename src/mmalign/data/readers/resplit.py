@@ -64,7 +64,7 @@ def read_group(path: Path, options: ReadOptions) -> Dataset:
 
 def read_masks(
     path: Path, *, visible: str, victim: str, survival: float, setting: str = "A"
-) -> Masks:
+) -> Masks[Protocol]:
     """The masks of a group, for the pair of modalities that the user chooses.
 
     Args:
