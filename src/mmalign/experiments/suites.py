@@ -226,33 +226,26 @@ def _entry(
     survival: float,
     settings: Settings,
 ) -> Entry:
+    job = _job(scope, pair, survival, settings)
+    return Entry(suite=suite, system=title, survival=survival, job=job)
+
+
+def _job(scope: Scope, pair: tuple[str, str], survival: float, settings: Settings) -> Job:
+    visible, victim = pair
     if settings.get("method") == EXPERTS:
-        return _experts_entry(suite, title, scope, pair, survival, settings)
+        # No imputer on the shared network: of what is set for every run, they have the epochs.
+        shared = {name: value for name, value in scope.settings.items() if name == "epochs"}
+        config = config_from({**shared, **settings})
+        return Job(visible=visible, victim=victim, survival=survival, config=config)
     config = configure({**scope.settings, **settings})
     method = find_method(config.method)
-    job = Job(
-        visible=pair[0],
-        victim=pair[1],
+    return Job(
+        visible=visible,
+        victim=victim,
         survival=survival if method.depends_on_survival else 1.0,
         config=config,
         analyses=("swaps",) if method.is_aligned else (),
     )
-    return Entry(suite=suite, system=title, survival=survival, job=job)
-
-
-def _experts_entry(
-    suite: str,
-    title: str,
-    scope: Scope,
-    pair: tuple[str, str],
-    survival: float,
-    settings: Settings,
-) -> Entry:
-    """Experts are no imputer on the shared network: of its settings, they have epochs and seed."""
-    shared = {name: value for name, value in scope.settings.items() if name == "epochs"}
-    config = config_from({**shared, **settings})
-    job = Job(visible=pair[0], victim=pair[1], survival=survival, config=config)
-    return Entry(suite=suite, system=title, survival=survival, job=job)
 
 
 def _references(
