@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from mmalign.cli.trainees import Asked
-from mmalign.errors import ConfigError
+from mmalign.errors import ConfigError, DataError
 from mmalign.runs.experts_training import ExpertsTraining
 from mmalign.runs.pair_training import PairTraining
 from mmalign.training.distributed import World
@@ -41,6 +41,16 @@ def test_experts_take_the_paper_s_protocol():
     made.check()
 
 
+def test_rates_take_modalities_away():
+    made = trainee(survival="visible=0.9, victim=0.5", settings={"seed": 4})
+    (protocol,) = made.protocols.values()
+    assert dict(protocol.survival) == {"visible": 0.9, "victim": 0.5}
+    assert protocol.seed == 4
+    made.check()
+    with pytest.raises(DataError, match="no modality 'smell'"):
+        trainee(survival="smell=0.5").check()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -49,6 +59,9 @@ def test_experts_take_the_paper_s_protocol():
         ({"visible": "a", "victim": "b", "survival": "half"}, "'half' is not a number"),
         ({"settings": {"method": "smil"}}, "smil imputes one modality: give --visible"),
         ({"settings": {"seed": -1}}, "seed must be"),
+        ({"survival": "0.5"}, "not of the form modality=rate.*a rate alone needs --visible"),
+        ({"survival": "text=much"}, "'text=much' is not of the form"),
+        ({"survival": "text=1.5"}, r"survival of text must be in \[0, 1\]"),
         ({"modalities": ","}, "one or more different names"),
     ],
 )

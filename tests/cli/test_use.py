@@ -131,3 +131,22 @@ def test_experts_take_the_paper_s_protocol(data, tmp_path):
     (refused,) = mmalign_many(commands)
     assert refused.returncode == 2  # some clips lack their pose
     assert "the visible modality is missing" in refused.stderr
+
+
+def test_rates_take_modalities_away_and_evaluation_knows(data, tmp_path):
+    out = tmp_path / "run"
+    rates = ["--survival", "pose=0.5,wrist=0.7,voice=0.2", "--set", "epochs=1"]
+    done, masked, as_is = mmalign_many(
+        [
+            ["train", data, *rates, "--out", out],
+            ["evaluate", out, data],
+            ["evaluate", out, data, "--as-is"],
+        ]
+    )
+    assert done.returncode == 0, done.stderr
+    assert "pose: 12 clips" in done.stderr  # half of 24
+    assert "under the run's masks" in masked.stdout
+    assert "12 clips of test, 6 with pose, 8 with wrist, 2 with voice" in masked.stdout
+    assert "12 clips of test, 8 with pose, 8 with wrist, 8 with voice" in as_is.stdout
+    result = json.loads((out / "result.json").read_text())
+    assert result["protocol"]["survival"] == {"pose": 0.5, "wrist": 0.7, "voice": 0.2}

@@ -19,7 +19,8 @@ def test_every_block_of_python_runs(tmp_path, monkeypatch):
     for block in blocks(README, "python"):
         quick = block.replace("window=8)", "window=8, epochs=1, warm_up=0)")
         exec(compile(quick, str(README), "exec"), names)
-    assert names["model"].get_params()["epochs"] == 1
+    assert names["paper"].get_params()["epochs"] == 1
+    assert names["model"].reads == ("wrist", "pose", "voice")
     test = names["masked"]["test"]
     assert not test.is_present("gyroscope").any()
     assert Masks.load(tmp_path / "masks.json").apply(names["data"])["test"].ids == test.ids

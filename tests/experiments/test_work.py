@@ -1,16 +1,19 @@
 """Jobs on the small twin, against what training itself finds."""
 
+import csv
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import mmalign
 from mmalign.errors import DataError, MMAlignError
 from mmalign.experiments.analyses import ANALYSES
 from mmalign.experiments.grid import Grid
 from mmalign.experiments.plan_study import take_apart
 from mmalign.experiments.plan_swaps import SWAPS, predicted, swapped_scores
+from mmalign.experiments.tables import write_tables
 from mmalign.experiments.work import analysis_file, perform
 from mmalign.runs.artifact import load_artifact
 from mmalign.runs.checkpoint import CHECKPOINT
@@ -52,6 +55,24 @@ def test_a_training_job_is_a_run_in_both_settings_and_the_swaps_beside_it(tmp_pa
     assert result["parameters"]["imputer"] > 0
     assert result["floor"]["test"]["accuracy"] <= 1
     assert "seconds" not in json.dumps(result)
+
+
+def test_experts_are_a_cell_like_any_other(tmp_path):
+    grid = tiny_grid(tmp_path / "grid", methods=["experts", "zero-fill"], seeds=[0, 1])
+    folder = do(grid)
+    result = content(folder)
+    assert (result["method"], list(result["settings"])) == ("experts", ["A", "B"])
+    model = mmalign.load(folder)
+    without = DATA["test"].without("victim", DATA["test"].ids)
+    scores = result["settings"]["A"]["metrics"]["test"]
+    assert model.score(without)["accuracy"] == scores["accuracy"]
+    do(grid, 1)
+    write_tables(grid)
+    rows = list(csv.DictReader((grid.folder / "results.csv").open()))
+    assert {row["system"] for row in rows} == {"experts", "zero-fill"}
+    drop_weights(folder)
+    with pytest.raises(MMAlignError, match="dropped its weights"):
+        mmalign.load(folder)
 
 
 def test_the_model_of_a_job_predicts_what_its_result_says(tmp_path):
@@ -111,7 +132,7 @@ def test_suites_that_look_at_one_training_share_its_run(tmp_path):
 def test_an_analysis_that_is_asked_for_later_trains_nothing_again(tmp_path, monkeypatch):
     do(tiny_grid(tmp_path / "grid", methods=["mmalign"]))
     grid = tiny_grid(tmp_path / "grid", suites=["alignment"])
-    monkeypatch.setattr("mmalign.runs.run.Training", None)
+    monkeypatch.setattr("mmalign.runs.pair_training.Training", None)
     address, job = next(iter(grid.jobs.items()))
     assert not grid.is_done(address)
     perform(job, DATA, grid.run_folder(address))

@@ -22,7 +22,8 @@ def train(
         str | None, typer.Option(help="The paper's protocol: modality that may be missing.")
     ] = None,
     survival: Annotated[
-        str | None, typer.Option(help="Share of clips that keep the victim. Default: 0.1.")
+        str | None,
+        typer.Option(help="Share of clips that keep a modality, a=0.9,b=0.5; or the victim, 0.1."),
     ] = None,
     setting: Annotated[
         str | None,

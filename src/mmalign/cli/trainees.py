@@ -97,6 +97,7 @@ class Asked:
         )
 
     def _experts(self) -> "Make":
+        from mmalign.data import SubsetProtocol
         from mmalign.estimator.experts import ExpertsMMAlign
         from mmalign.runs.experts_training import ExpertsTraining
 
@@ -111,7 +112,8 @@ class Asked:
             protocol = self._pair_protocol(model.seed)
             names, protocols = [protocol.visible, protocol.victim], {protocol.setting: protocol}
         elif self.survival is not None:
-            raise ConfigError("--survival needs --visible and --victim")
+            rates = parse_rates(self.survival)
+            protocols = {"subsets": SubsetProtocol(survival=rates, seed=model.seed)}
         return lambda dataset, _, world: ExpertsTraining(
             dataset=dataset,
             modalities=None if names is None else tuple(names),
@@ -136,6 +138,24 @@ class Asked:
             setting=self.setting or SETTING,
             seed=seed,
         )
+
+
+def parse_rates(text: str) -> dict[str, float]:
+    """Survival rates from `text=0.9,visual=0.5`.
+
+    Raises:
+        ConfigError: If it is something else.
+    """
+    rates = {}
+    for part in options.split_list(text):
+        name, sign, rate = part.partition("=")
+        try:
+            rates[name.strip()] = float(rate)
+        except ValueError as error:
+            wanted = "of the form modality=rate, e.g. text=0.9,visual=0.5"
+            alone = "; a rate alone needs --visible and --victim" if not sign else ""
+            raise ConfigError(f"--survival: {part!r} is not {wanted}{alone}") from error
+    return rates
 
 
 def _nearest(name: str) -> str:

@@ -3,7 +3,11 @@
 from collections.abc import Mapping
 
 from mmalign.experiments.job import Job
+from mmalign.runs.experts_artifact import KIND as EXPERTS
 from mmalign.training.methods import find_method
+
+EXPERTS_COST = 100.0
+"""Of experts: little of it is epochs."""
 
 
 def relative_cost(job: Job) -> float:
@@ -11,6 +15,8 @@ def relative_cost(job: Job) -> float:
     config = job.config
     if job.kind == "speed":
         return 1.0
+    if config.method == EXPERTS:
+        return EXPERTS_COST * (1 + job.survival)
     epoch = find_method(config.method).cost * (1 + job.survival) + 0.5 * config.both_passes
     return (config.warm_up + config.epochs) * (epoch + config.window / 64)
 

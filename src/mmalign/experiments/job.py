@@ -10,6 +10,8 @@ import torch
 
 from mmalign.data.dataset import Dataset
 from mmalign.data.missingness import Protocol
+from mmalign.runs.experts_artifact import KIND as EXPERTS
+from mmalign.runs.experts_training import ExpertsTraining
 from mmalign.runs.pair_training import PairTraining
 from mmalign.runs.run import Run
 from mmalign.training.config import Config, config_from, config_to_json
@@ -61,16 +63,28 @@ class Job:
         return Job(**{**content, "config": config, "analyses": tuple(content["analyses"])})
 
     def run(self, dataset: Dataset, out: Path, *, device: str = "cpu") -> Run:
-        """The run that this job is."""
+        """The run that this job is; experts are one where the config names them."""
         protocol = Protocol(
             visible=self.visible,
             victim=self.victim,
             survival=self.survival,
             seed=self.config.seed,
         )
+        protocols = {setting: replace(protocol, setting=setting) for setting in self.settings}
+        if self.config.method == EXPERTS:
+            return Run(
+                ExpertsTraining(
+                    dataset=dataset,
+                    modalities=(self.visible, self.victim),
+                    protocols=protocols,
+                    seed=self.config.seed,
+                    epochs=self.config.epochs,
+                ),
+                out,
+            )
         training = PairTraining(
             dataset=dataset,
-            protocols=tuple(replace(protocol, setting=setting) for setting in self.settings),
+            protocols=tuple(protocols.values()),
             config=self.config,
             device=torch.device(device),
         )

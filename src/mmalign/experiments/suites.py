@@ -11,7 +11,8 @@ from mmalign.data.split_names import SPLITS
 from mmalign.errors import ConfigError, DataError, suggestion
 from mmalign.experiments.job import Entry, Job, Kind
 from mmalign.experiments.plan_study import choose_clip
-from mmalign.training.config import IMPROVED
+from mmalign.runs.experts_artifact import KIND as EXPERTS
+from mmalign.training.config import IMPROVED, config_from
 from mmalign.training.methods import METHODS, configure, find_method
 
 Settings = Mapping[str, Any]
@@ -48,7 +49,7 @@ def find_systems(names: Iterable[str]) -> dict[str, Settings]:
     Raises:
         ConfigError: If there is no such row or method, or one is named twice.
     """
-    names, known = list(names), {**SYSTEMS, **METHODS}
+    names, known = list(names), {**SYSTEMS, **METHODS, EXPERTS: EXPERTS}
     problems = [_unknown("method", name, known) for name in names if name not in known]
     if len(set(names)) < len(names):
         problems.append(f"methods are given twice: {names}")
@@ -225,16 +226,26 @@ def _entry(
     survival: float,
     settings: Settings,
 ) -> Entry:
+    job = _job(scope, pair, survival, settings)
+    return Entry(suite=suite, system=title, survival=survival, job=job)
+
+
+def _job(scope: Scope, pair: tuple[str, str], survival: float, settings: Settings) -> Job:
+    visible, victim = pair
+    if settings.get("method") == EXPERTS:
+        # No imputer on the shared network: of what is set for every run, they have the epochs.
+        shared = {name: value for name, value in scope.settings.items() if name == "epochs"}
+        config = config_from({**shared, **settings})
+        return Job(visible=visible, victim=victim, survival=survival, config=config)
     config = configure({**scope.settings, **settings})
     method = find_method(config.method)
-    job = Job(
-        visible=pair[0],
-        victim=pair[1],
+    return Job(
+        visible=visible,
+        victim=victim,
         survival=survival if method.depends_on_survival else 1.0,
         config=config,
         analyses=("swaps",) if method.is_aligned else (),
     )
-    return Entry(suite=suite, system=title, survival=survival, job=job)
 
 
 def _references(

@@ -55,16 +55,16 @@ def _card(model: Experts, summary: str) -> str:
         ]
     )
     joint = [" + ".join(names) for names in model.fitted.members if len(names) > 1]
-    together = f"\n\nRead together as well: {', '.join(joint)}." if joint else ""
+    together = f" Read together as well: {', '.join(joint)}." if joint else ""
     explained = (
         "Skill is the share of the labels' variance that is explained on training clips left out; "
         "weight is how much the modality counts in the sum."
     )
-    task = task_in_words(model.fitted_task)
+    parts = [f"Task: {task_in_words(model.fitted_task)}.", table, explained + together, summary]
     return card_text(
         tag=KIND,
         title=f"experts: {', '.join(model.experts)}, any of which may be missing",
-        body=f"Task: {task}.\n\n{table}{together}\n\n{explained}\n\n{summary}",
+        body="\n\n".join(parts),
         comment="clips may lack any modality, but not all",
     )
 

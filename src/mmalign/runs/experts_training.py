@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
 from mmalign.data.dataset import Dataset
 from mmalign.data.fingerprint import dataset_hash
+from mmalign.data.missingness import Missingness
 from mmalign.data.split import Split
 from mmalign.errors import DataError, located
 from mmalign.experts.contract import Lesson
@@ -28,17 +29,6 @@ from mmalign.training.distributed import World
 
 AS_IS = "as-is"
 """The setting in which nothing is taken away."""
-
-
-@runtime_checkable
-class Missingness(Protocol):
-    """Takes modalities away from clips."""
-
-    def masks(self, dataset: Dataset) -> Any:
-        """What is taken away, as something that can be saved."""
-
-    def apply(self, dataset: Dataset) -> Dataset:
-        """The dataset without it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +108,7 @@ class ExpertsTraining:
         for setting, seen in self._seen.items():
             outcome.score(setting, seen)
         for protocol in list(self.protocols.values())[:1]:
-            protocol.masks(self.dataset).save(folder / MASKS)
+            protocol.masks(self._used).save(folder / MASKS)
         outcome.write_predictions(folder / PREDICTIONS)
         protocol_facts = self.identity()["protocol"]
         result = outcome.result(self._config(), protocol_facts, next(iter(self._seen.values())))
