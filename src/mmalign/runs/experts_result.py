@@ -91,7 +91,7 @@ class ExpertsOutcome:
         train = seen["train"].labels
         found: dict[str, Any] = {"modalities": list(names)}
         for name in SCORED:
-            split = _having(seen.splits[name], names) if name in seen.splits else None
+            split = having(seen.splits[name], names) if name in seen.splits else None
             if split is not None and split.labels is not None and train is not None and len(split):
                 found[name] = {
                     "clips": len(split),
@@ -115,7 +115,7 @@ def subsets(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
         yield from combinations(names, size)
 
 
-def _having(split: Split, names: Sequence[str]) -> Split:
+def having(split: Split, names: Sequence[str]) -> Split:
     """The clips that have all of these modalities, with nothing else."""
     has_all = np.all([split.is_present(name) for name in names], axis=0)
     return split.only(names).select(np.flatnonzero(has_all))
