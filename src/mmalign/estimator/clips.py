@@ -1,6 +1,6 @@
 """Clips on their way into a training: their modalities, labels and widths, and validation clips."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -13,6 +13,27 @@ from mmalign.errors import DataError, located
 from mmalign.estimator.contract import Groups
 
 VALIDATION_SHARE = 0.15
+
+
+def modality_problems(modalities: Sequence[str] | None) -> list[str]:
+    """What is wrong with a choice of modalities, without a look at clips."""
+    if isinstance(modalities, str):
+        return [f"modalities must be a list of names, got {modalities!r}"]
+    if modalities is not None and not 0 < len(modalities) == len(set(modalities)):
+        return [f"modalities must be one or more different names, got {list(modalities)}"]
+    return []
+
+
+def require_modalities(rows: Split | list[Clip], modalities: Sequence[str]) -> None:
+    """Check that the chosen modalities are in the clips.
+
+    Raises:
+        DataError: If one of them is not.
+    """
+    known = known_modalities(rows)
+    for name in modalities:
+        if name not in known:
+            raise unknown_modality(name, known)
 
 
 def known_modalities(rows: Split | list[Clip]) -> list[str]:

@@ -19,8 +19,9 @@ from mmalign.estimator.clips import (
     first_width,
     known_modalities,
     labelled_split,
+    modality_problems,
+    require_modalities,
     set_aside,
-    unknown_modality,
 )
 from mmalign.estimator.contract import Groups, MMAlign
 from mmalign.imputers import Direction
@@ -54,11 +55,9 @@ class NetworkMMAlign(MMAlign):
     def __init__(
         self, *, modalities: Sequence[str] | None = None, device: str = "auto", **settings: Any
     ) -> None:
-        if isinstance(modalities, str):
-            raise ConfigError(f"modalities must be a list of names, got {modalities!r}")
-        if modalities is not None and not 0 < len(modalities) == len(set(modalities)):
-            shown = list(modalities)
-            raise ConfigError(f"modalities must be one or more different names, got {shown}")
+        problems = modality_problems(modalities)
+        if problems:
+            raise ConfigError(problems)
         self.modalities = None if modalities is None else list(modalities)
         self._start(device, settings)
 
@@ -154,12 +153,9 @@ class NetworkMMAlign(MMAlign):
 
     def _chosen(self, rows: Split | list[Clip]) -> list[str]:
         """The modalities to read, in the model's order; by name unless they were chosen."""
-        known = known_modalities(rows)
         if self.modalities is None:
-            return sorted(known)
-        for name in self.modalities:
-            if name not in known:
-                raise unknown_modality(name, known)
+            return sorted(known_modalities(rows))
+        require_modalities(rows, self.modalities)
         return self.modalities
 
     def _seen(self, splits: Mapping[str, Split], names: list[str], task: Task) -> Dataset:
