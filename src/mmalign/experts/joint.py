@@ -10,7 +10,7 @@ from mmalign.data.task import Classification, Labels, Task
 from mmalign.experts.contract import Evidence, Lesson
 from mmalign.experts.inputs import Sense
 from mmalign.experts.ridge_expert import DETECTORS, FEW, PATTERNS, RidgeExpert
-from mmalign.experts.weights import Held, fit_weights, surprise
+from mmalign.experts.weights import Held, helpful, surprise
 
 FEWEST = 50
 """Fewer clips cannot tell whether a joint expert helps."""
@@ -44,7 +44,7 @@ def held_out_by_few(lesson: Lesson) -> Evidence:
 def is_clearly_better(held: Held, joint: Evidence, labels: Labels, task: Task) -> bool:
     """Whether a joint expert explains much that the sum of the others leaves unexplained."""
     both = np.concatenate([held, joint[None]])
-    alone, together = (surprise(h, labels, fit_weights(h, labels)) for h in (held, both))
+    alone, together = (surprise(h, labels, helpful(h, labels)) for h in (held, both))
     return alone - together > CLEAR * _unexplained(labels, task)
 
 

@@ -13,7 +13,7 @@ from mmalign.data.task import Labels, Task
 from mmalign.experts.contract import Evidence, Lesson
 from mmalign.experts.joint import FEWEST, candidates, held_out_by_few, is_clearly_better, joined
 from mmalign.experts.modality import ModalityExperts
-from mmalign.experts.weights import Held, Weights, fit_weights, trust
+from mmalign.experts.weights import Held, Weights, fit_weights, trust_by_clips
 
 Names = tuple[str, ...]
 """Some modalities, in the model's order."""
@@ -146,8 +146,8 @@ def _weights(
 ) -> Weights:
     members = panel.members_of(subset)
     said: Held = np.stack([held[names] for names in members])
-    trusted = trust([panel.members[names].clips for names in members])
-    return np.asarray(fit_weights(said, labels) * trusted)
+    trust = trust_by_clips([panel.members[names].clips for names in members])
+    return fit_weights(said, labels, trust)
 
 
 def _having(present: Mapping[str, Bool[np.ndarray, " clips"]], names: Sequence[str]) -> Rows:

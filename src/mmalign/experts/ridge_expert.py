@@ -14,7 +14,7 @@ from mmalign.experts.ridge import Fit, Ridge, fit_ridge
 from mmalign.experts.windows import WIDTHS, Windows, draw_windows
 
 PATTERNS, DETECTORS = 4000, 500
-FEW, ENOUGH = 4, 600
+FEW, ENOUGH = 4, 1000
 """A choice between senses is made with a quarter of the features, on no more than so many clips."""
 
 

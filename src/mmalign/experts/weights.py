@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from jaxtyping import Float, Float64
+from jaxtyping import Float64
 from scipy.optimize import minimize, nnls
 
 from mmalign.data.task import Labels
@@ -19,13 +19,29 @@ CLEAR = 2.0
 """An expert must help by so many standard errors of the mean over clips."""
 
 
-def fit_weights(held: Held, labels: Labels) -> Weights:
-    """Weights, never negative, with which the sum answers best for clips that were left out.
+def fit_weights(held: Held, labels: Labels, trust: Weights) -> Weights:
+    """Weights with which the sum answers well, and is as sure as it should be.
 
-    A clip counts with the experts that it has. Scores of classes are weighted for the largest
-    likelihood, so that their sum is as sure as it should be; numbers, as deviations from the mean
-    label, for the least squares. An expert that does not clearly help beside the others gets 0.
+    Args:
+        held: What experts say of clips that were left out; a clip counts with those that it has.
+        labels: Of the clips.
+        trust: How far to trust each expert beside the others.
+
+    Returns:
+        0 for an expert that does not clearly help beside the others. The others are weighted by
+        trust, all by one factor that makes the labels most likely; or, for numbers, which come as
+        deviations from the mean label, by the least squares too.
     """
+    best = helpful(held, labels)
+    if held.shape[2] == 1:
+        return np.asarray(best * trust)
+    trusted = np.where(best > 0, trust, 0.0)
+    total = np.nansum(trusted[:, None, None] * held, axis=0, keepdims=True)
+    return np.asarray(trusted * _best_weights(total, labels))
+
+
+def helpful(held: Held, labels: Labels) -> Weights:
+    """The best weights, never negative, of the experts that clearly help; 0 for the others."""
     kept = list(range(len(held)))
     weights = _best_weights(held, labels)
     while len(kept) > 1:
@@ -44,12 +60,13 @@ def surprise(held: Held, labels: Labels, weights: Weights) -> float:
     return float(_losses(held, labels, weights).mean())
 
 
-def trust(counts: Sequence[int]) -> Float[np.ndarray, " experts"]:
-    """A factor for experts that few clips have taught, from their numbers of clips.
+def trust_by_clips(counts: Sequence[int]) -> Weights:
+    """Less trust in experts that few clips have taught, from their numbers of clips.
 
-    Weights are fitted to the ridges. Few clips teach a network less than they teach a ridge.
+    >>> trust_by_clips([100, 25]).tolist()
+    [1.0, 0.5]
     """
-    return np.asarray((np.asarray(counts) / max(counts)) ** 0.25)
+    return np.sqrt(np.asarray(counts) / max(counts))
 
 
 def _without(held: Held, labels: Labels, kept: Sequence[int], expert: int) -> Weights:

@@ -31,9 +31,9 @@ def imputed_steps(
         MMAlignError: If the model has no such target.
     """
     goal = predictor.victim if target is None else target
-    if goal not in predictor.modalities:
-        names = ", ".join(predictor.modalities)
-        raise ConfigError(f"there is no modality {goal!r} to impute; this model reads {names}")
+    if goal not in predictor.model.bank.targets:
+        names = ", ".join(dict.fromkeys(predictor.model.bank.targets)) or "nothing"
+        raise ConfigError(f"this model does not impute {goal!r}; it imputes {names}")
     imputed = []
     for streams in one_by_one(predictor, split):
         known = predictor.model.known(streams.without([goal]))
