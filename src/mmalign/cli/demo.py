@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 VISIBLE, VICTIM, SURVIVAL = "accelerometer", "gyroscope", 0.1
 METHODS = ("lb", "zero-fill", "mmalign-improved")
-PAPER = ("main", "alignment", "case")
+PAPER = ("main",)
 
 
 def demo(
