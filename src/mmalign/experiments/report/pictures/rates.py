@@ -10,7 +10,7 @@ from mmalign.experiments.report.measures import Measure
 from mmalign.experiments.report.pictures.canvas import Picture, Theme, make_picture
 from mmalign.experiments.report.rates import RatePanel
 from mmalign.experiments.subset_suites import TRAINED_SO
-from mmalign.experiments.systems import ONE_MODEL
+from mmalign.experiments.systems import ANCHOR, LOWER, ONE_MODEL
 
 
 def rate_picture(panel: RatePanel, name: str, *, label: str) -> Picture:
@@ -39,7 +39,8 @@ def rate_picture(panel: RatePanel, name: str, *, label: str) -> Picture:
 def _draw_line(
     axes: Axes, system: str, levels: dict[float, Level], measure: Measure, theme: Theme
 ) -> None:
-    colour = theme.method if system.startswith(ONE_MODEL) else theme.floor
+    known = {ONE_MODEL: theme.method, ANCHOR: theme.floor, LOWER: theme.uniform}
+    colour = known.get(system.removesuffix(TRAINED_SO), theme.ink)
     dashes = "--" if system.endswith(TRAINED_SO) else "-"
     means, lows, highs = (measure.scale * np.array([*levels.values()]).reshape(-1, 3)).T
     rates = list(levels)
