@@ -1,6 +1,6 @@
 """The paper's estimator: one modality is always there, one may be missing."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -85,6 +85,7 @@ class PairMMAlign(MMAlign):
             valid: Validation clips; without them, 15 % of the training clips are set aside.
                 Their classes are compared by name.
             groups: From a clip's id to its person or video: a group is set aside as a whole.
+                Without it, as the data tells.
 
         Raises:
             DataError: If a modality or the labels are not in the clips, or validation clips have
@@ -329,7 +330,7 @@ def _set_aside(train: Split, seed: int, groups: Groups | None = None) -> tuple[S
 
     The ids are salted: a protocol's survivors, drawn by the same hash, would all be chosen.
     """
-    salted = [f"validation:{groups(clip_id) if groups else clip_id}" for clip_id in train.ids]
+    salted = [f"validation:{unit}" for unit in _whole_units(train, groups)]
     units = list(dict.fromkeys(salted))
     if len(units) < 2:
         raise DataError(
@@ -340,3 +341,11 @@ def _set_aside(train: Split, seed: int, groups: Groups | None = None) -> tuple[S
     chosen = surviving_ids(units, count=count, seed=seed)
     is_valid = np.array([unit in chosen for unit in salted])
     return train.select(np.flatnonzero(~is_valid)), train.select(np.flatnonzero(is_valid))
+
+
+def _whole_units(train: Split, groups: Groups | None) -> Sequence[str]:
+    """What is set aside as a whole, clip by clip: groups where there are several, or the clip."""
+    if groups is not None:
+        return [groups(clip_id) for clip_id in train.ids]
+    has_several = train.groups is not None and len(set(train.groups)) > 1
+    return train.groups if has_several and train.groups else train.ids
