@@ -347,5 +347,4 @@ def _whole_units(train: Split, groups: Groups | None) -> Sequence[str]:
     """What is set aside as a whole, clip by clip: groups where there are several, or the clip."""
     if groups is not None:
         return [groups(clip_id) for clip_id in train.ids]
-    has_several = train.groups is not None and len(set(train.groups)) > 1
-    return train.groups if has_several and train.groups else train.ids
+    return train.groups if train.groups and len(set(train.groups)) > 1 else train.ids

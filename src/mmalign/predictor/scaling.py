@@ -34,6 +34,20 @@ class Scaling:
     own_scale: bool = True
     differences: bool = False
 
+    @property
+    def in_words(self) -> str:
+        """For people who read a model card.
+
+        >>> Scaling(centre=True, differences=True).in_words
+        'each clip centred, a scale for each feature, with differences'
+        """
+        parts = (
+            "each clip centred" if self.centre else "",
+            "a scale for each feature" if self.own_scale else "one scale for all features",
+            "with differences" if self.differences else "",
+        )
+        return ", ".join(part for part in parts if part)
+
     def width(self, features: int) -> int:
         """Numbers a step once differences stand beside the features."""
         return 2 * features if self.differences else features

@@ -44,7 +44,9 @@ def test_a_strong_model_comes_back_as_it_was(finished, tmp_path):
     assert torch.equal(loaded.outputs(test), kept[-1].select("A").outputs(test))
     assert loaded.model.scalings["visible"] == Scaling(centre=True, own_scale=False)
     assert loaded.model.scalings["victim"] == Scaling(own_scale=False, differences=True)
-    assert "epoch 3 of 3, the last one" in (finished / "README.md").read_text()
+    card = (finished / "README.md").read_text()
+    assert "epoch 3 of 3, the last one" in card
+    assert "visible: each clip centred, one scale for all features. victim: one scale" in card
 
 
 def test_strong_rows_do_not_see_what_is_hidden(finished, tmp_path):
