@@ -1,5 +1,7 @@
 """Feature scales, learned on the training clips that have the modality."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
@@ -51,18 +53,20 @@ class Scaler(nn.Module):
 
     def _fit_gain(self, column: StepsColumn) -> None:
         size = _mean_square(self._shifted(column)) / self.scale**2
-        changes = [np.diff(steps, axis=0) for steps in self._shifted(column)]
+        changes = (np.diff(steps, axis=0) for steps in self._shifted(column))
         change = _mean_square(changes) / self.scale**2
         if change.mean() > 0:
             self.step_gain.fill_(float((size.mean() / change.mean()).sqrt()))
 
-    def _shifted(self, column: StepsColumn) -> list[Steps]:
+    def _shifted(self, column: StepsColumn) -> Iterator[Steps]:
         """The sequences that are there, less their own means or the modality's; gaps stay."""
-        there = [steps for steps in column if steps is not None]
-        if not self.scaling.centre:
-            return [steps - self.mean.numpy() for steps in there]
-        means = (np.nanmean(steps, axis=0, dtype=np.float64) for steps in there)
-        return [(s - mean).astype(np.float32) for s, mean in zip(there, means, strict=True)]
+        for steps in column:
+            if steps is None:
+                continue
+            if self.scaling.centre:
+                yield (steps - np.nanmean(steps, axis=0, dtype=np.float64)).astype(np.float32)
+            else:
+                yield steps - self.mean.numpy()
 
     def forward(
         self,
@@ -95,7 +99,7 @@ class Scaler(nn.Module):
         return torch.cat((scaled, change.masked_fill(~is_change[..., None], 0.0)), dim=-1)
 
 
-def _mean_square(clips: list[Steps]) -> Float[Tensor, " features"]:
+def _mean_square(clips: Iterator[Steps]) -> Float[Tensor, " features"]:
     found = moments(clips)
     if found is None:
         return torch.zeros(1, dtype=torch.float64)
