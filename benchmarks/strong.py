@@ -23,6 +23,7 @@ import torch
 from mmalign.data import Dataset, load_dataset, split_by
 from mmalign.data.missingness import SETTINGS, PairProtocol
 from mmalign.data.resampling import resampled
+from mmalign.evaluation.significance import paired_difference
 from mmalign.runs.pair_training import PairTraining
 from mmalign.runs.run import Run
 from mmalign.training.config import STRONG
@@ -73,30 +74,58 @@ def finished(file: Path) -> dict[Cell, dict]:
     return {tuple(found["cell"]): found for found in map(json.loads, lines)}
 
 
-def mean_cell(found: dict[Cell, dict], row: tuple[str, str, str], split: str, setting: str) -> str:
-    """Mean and spread over the seeds of which every fold is finished."""
-    seeds = sorted({cell[4] for cell in found})
-    wanted = [[(test, *row, seed) for test in FOLDS] for seed in seeds]
-    means = [
-        float(np.mean([found[cell][split][setting] for cell in folds]))
-        for folds in wanted
+Row = tuple[str, str, str]
+"""Visible modality, method, recipe."""
+
+
+def seed_means(found: dict[Cell, dict], row: Row, split: str, setting: str) -> dict[int, float]:
+    """Mean over folds, seed by seed, where every fold is finished."""
+    wanted = {cell[4]: [(test, *row, cell[4]) for test in FOLDS] for cell in sorted(found)}
+    return {
+        seed: float(np.mean([found[cell][split][setting] for cell in folds]))
+        for seed, folds in wanted.items()
         if all(cell in found for cell in folds)
-    ]
+    }
+
+
+def mean_cell(means: list[float]) -> str:
     if not means:
         return "-"
     spread = f" ± {np.std(means, ddof=1):.1f}" if len(means) > 1 else ""
-    return f"{np.mean(means):.1f}{spread} ({len(means)})"
+    return f"{np.mean(means):.1f}{spread}"
 
 
 def print_table(found: dict[Cell, dict], rows: list[str]) -> None:
     for split, (visible, _) in itertools.product(("test", "valid"), PAIRS):
-        print(f"\n{split}, {visible} visible | A as printed | B | A strong | B (seeds)")
+        print(f"\n{split}, {visible} visible | A as printed | B | A strong | B | seeds")
         for method in rows:
-            shown = [
-                mean_cell(found, (visible, method, recipe), split, setting)
+            columns = [
+                list(seed_means(found, (visible, method, recipe), split, setting).values())
                 for recipe, setting in itertools.product(RECIPES, SETTINGS)
             ]
-            print(" | ".join([method, *shown]))
+            print(" | ".join([method, *map(mean_cell, columns), str(min(map(len, columns)))]))
+
+
+def print_differences(found: dict[Cell, dict], rows: list[str]) -> None:
+    """Pairs of rows on test clips, with the 95 % interval over seeds."""
+    for (visible, _), setting in itertools.product(PAIRS, SETTINGS):
+        scores = {
+            (method, recipe): seed_means(found, (visible, method, recipe), "test", setting)
+            for method, recipe in itertools.product(rows, RECIPES)
+        }
+        wanted = [((m, "strong"), (m, "as printed")) for m in rows]
+        wanted += [
+            ((a, recipe), (b, recipe))
+            for recipe, (b, a) in itertools.product(RECIPES, itertools.combinations(rows, 2))
+        ]
+        for first, second in wanted:
+            seeds = sorted(scores[first].keys() & scores[second].keys())
+            if len(seeds) > 1:
+                ours, theirs = ([scores[row][seed] for seed in seeds] for row in (first, second))
+                gain = paired_difference(ours, theirs)
+                names = f"{', '.join(first)} - {', '.join(second)}"
+                interval = f"{gain.mean:+.1f} [{gain.low:+.1f}, {gain.high:+.1f}]"
+                print(f"{visible} visible, {setting}: {names}: {interval}")
 
 
 def main() -> None:
@@ -119,6 +148,7 @@ def main() -> None:
                 stream.write(json.dumps(found[cell]) + "\n")
             print(cell, found[cell]["test"], f"{found[cell]['seconds']:.0f} s", flush=True)
     print_table(found, rows)
+    print_differences(found, rows)
 
 
 if __name__ == "__main__":
