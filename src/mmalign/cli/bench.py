@@ -42,6 +42,7 @@ def bench(
     seeds: options.Seeds = "5",
     config: options.ConfigFile = None,
     settings: options.Settings = None,
+    strong: options.Strong = False,
     engine: options.EngineName = "local",
     jobs: options.Jobs = None,
     address: options.Address = None,
@@ -85,13 +86,17 @@ def bench(
         find_systems,
         list_entries,
     )
+    from mmalign.training.config import STRONG
 
     names = list(SUITES) if ALL in suite else list(dict.fromkeys(suite))
     reach: dict[str, Any] = {
         "survivals": parse_rates(survival),
         "seeds": options.parse_seeds(seeds),
         "systems": find_systems(SYSTEMS if methods is None else options.split_list(methods)),
-        "settings": options.choose_settings(bench, config, settings),
+        "settings": {
+            **(STRONG if strong else {}),
+            **options.choose_settings(bench, config, settings),
+        },
     }
     asked = None if pairs is None else parse_pairs(pairs)
     source = options.make_source(data, non_finite=non_finite, label=label, vectors=vectors)

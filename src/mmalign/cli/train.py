@@ -39,6 +39,7 @@ def train(
     improved: Annotated[
         bool, typer.Option("--improved", help="Both passes and step contrast, on top of the paper.")
     ] = False,
+    strong: options.Strong = False,
     non_finite: options.NonFinite = "reject",
     label: options.Label = None,
     vectors: options.Vectors = None,
@@ -58,10 +59,11 @@ def train(
     from mmalign.cli.trainees import Asked
     from mmalign.data import load_dataset
     from mmalign.runs.run import Run
-    from mmalign.training.config import IMPROVED
+    from mmalign.training.config import IMPROVED, STRONG
     from mmalign.training.distributed import join_world
 
     chosen: dict[str, Any] = dict(IMPROVED) if improved else {}
+    chosen |= STRONG if strong else {}
     chosen |= options.choose_settings(train, config, settings)
     chosen |= {k: v for k, v in (("method", method), ("seed", seed)) if v is not None}
     asked = Asked(

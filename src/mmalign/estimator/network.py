@@ -99,6 +99,7 @@ class NetworkMMAlign(MMAlign):
             valid: Validation clips; without them, 15 % of the training clips are set aside.
                 Their classes are compared by name.
             groups: From a clip's id to its person or video: a group is set aside as a whole.
+                Without it, as the data tells.
 
         Raises:
             DataError: If a modality or the labels are not in the clips, or validation clips have

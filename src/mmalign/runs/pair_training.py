@@ -158,5 +158,5 @@ class PairTraining:
         write_json(folder / TIMING, {"seconds": training.state.seconds})
         write_json(folder / RESULT, result)
         artifact = Artifact(training.predictor, self.config)
-        write_saved(folder, artifact.saved(summary(result)))
+        write_saved(folder, artifact.saved(summary(result, keep=self.config.keep)))
         return result

@@ -92,15 +92,16 @@ def floors(dataset: Dataset) -> dict[str, dict[str, float]]:
     }
 
 
-def summary(result: Result) -> str:
-    """Protocol and scores in words, for the model card."""
+def summary(result: Result, *, keep: str = "best") -> str:
+    """Protocol and scores in words, for the model card; `keep` says which epoch was kept."""
     protocol = result["protocol"]
     lines = [f"Survival rate {protocol['survival']:g}, seed {protocol['seed']}."]
     if result["diverged"] is not None:
         lines.append(f"Training diverged in epoch {result['epochs'] + 1}: {result['diverged']}")
     for setting, found in result["settings"].items():
         epoch = f"epoch {found['best_epoch']} of {result['epochs']}"
-        lines += ["", f"Setting {setting}, {epoch}, selected on validation:", ""]
+        reason = "the last one" if keep == "last" else "selected on validation"
+        lines += ["", f"Setting {setting}, {epoch}, {reason}:", ""]
         for split, metrics in found["metrics"].items():
             shown = ", ".join(
                 f"{name} {value:.3f}"
