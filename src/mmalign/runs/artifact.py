@@ -51,8 +51,15 @@ class Artifact:
             tag=method,
             title=f"{method}: {network_title(predictor.model)}",
             body=f"{' '.join(about)}\n\n{summary}",
-            comment=f"clips without {' or '.join(predictor.model.uncertain)} are fine",
+            comment=_comment(predictor),
         )
+
+
+def _comment(predictor: Predictor) -> str:
+    """What clips may be, in a word."""
+    if len(predictor.modalities) == 1:
+        return f"clips must have {predictor.modalities[0]}"
+    return f"clips without {' or '.join(predictor.model.uncertain)} are fine"
 
 
 def load_artifact(folder: Path) -> Artifact:

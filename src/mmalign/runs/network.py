@@ -71,6 +71,8 @@ def network_title(model: Model) -> str:
     """What it does, for the head of a model card."""
     if model.pair is not None:
         return f"{model.pair.source} with {model.pair.target} that may be missing"
+    if len(model.modalities) == 1:
+        return f"{model.modalities[0]} alone"
     return f"{', '.join(model.modalities)}, any of which may be missing"
 
 

@@ -86,8 +86,12 @@ def start_training(
 def _directions(
     train: Split, config: Config, modalities: Sequence[str], targets: Sequence[str] | None
 ) -> tuple[Direction, ...]:
-    """What is imputed from what; training that drops at random may need any direction."""
-    wanted = modalities if targets is None and config.both_passes else targets
+    """What is imputed from what; training that drops at random may need any direction.
+
+    So may two modalities of which clips may lack either: one direction is the paper's pair.
+    """
+    needs_all = config.both_passes or len(modalities) == 2
+    wanted = modalities if targets is None and needs_all else targets
     return needed_directions(train, modalities, wanted)
 
 
