@@ -7,7 +7,8 @@ import pytest
 
 from mmalign.errors import ConfigError, DataError
 from mmalign.experiments.cost import longest_first, relative_cost
-from mmalign.experiments.suites import SUITES, SYSTEMS, all_pairs, list_entries
+from mmalign.experiments.suites import SUITES, all_pairs, list_entries
+from mmalign.experiments.systems import SYSTEMS
 from mmalign.training.config import STRONG, config_to_json
 from tests.experiments.tiny import SETTINGS, tiny_scope
 from tests.training.small import small_dataset

@@ -69,8 +69,10 @@ def _draw_data(dataset: "Dataset", out: Path) -> None:
 
 def _plan(dataset: "Dataset", folder: Path, epochs: int, seeds: int) -> "Grid":
     from mmalign.experiments.grid import extend_grid
+    from mmalign.experiments.scope import Scope
     from mmalign.experiments.source import Source
-    from mmalign.experiments.suites import Scope, find_systems, list_entries
+    from mmalign.experiments.suites import list_entries
+    from mmalign.experiments.systems import find_systems
 
     scope = Scope(
         pairs=[(VISIBLE, VICTIM)],
@@ -104,7 +106,7 @@ def _print_scores(grid: "Grid", seeds: int) -> None:
 def _trained(grid: "Grid") -> "MMAlign":
     """The model to keep: the improved MM-Align of the first seed."""
     import mmalign
-    from mmalign.experiments.suites import SYSTEMS
+    from mmalign.experiments.systems import SYSTEMS
 
     title, _ = SYSTEMS["mmalign-improved"]
     placed = next(placed for placed in grid.placed if placed.entry.system == title)

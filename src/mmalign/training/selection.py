@@ -50,9 +50,9 @@ GATES = (1.0, 0.75, 0.5, 0.25, 0.0)
 
 
 def selection_score(task: Task, metrics: dict[str, float]) -> tuple[float, float]:
-    """What validation compares: weighted F1 or negative MAE; then the negative loss."""
+    """What validation compares: weighted F1 or negative MAE; then the negative loss, if any."""
     main = metrics["weighted_f1"] if isinstance(task, Classification) else -metrics["mae"]
-    return main, -metrics["loss"]
+    return main, -metrics.get("loss", 0.0)
 
 
 def choose_gate(predictor: Predictor, valid: Split) -> float:
