@@ -53,6 +53,8 @@ def test_the_table_holds_every_entry_and_setting(grid):
 MISTAKES = [
     (["--suite", "mian"], "unknown suite 'mian'; did you mean 'main'?"),
     (["--methods", "mmalgn"], "unknown method 'mmalgn'; did you mean 'mmalign'?"),
+    (["--suite", "subsets", "--methods", "ub"], "'ub' does not answer for subsets; there are"),
+    (["--suite", "subsets", "--methods", "lb", "--modalities", "smell"], "no modality 'smell'"),
     (["--pairs", "visible:smell"], "no modality 'smell'"),
     (["--pairs", "visible"], "'visible' is not of the form visible:victim"),
     (["--pairs", "visible:visible"], "a pair needs two modalities"),

@@ -30,9 +30,9 @@ def scope(**changes) -> Scope:
 
 
 COUNTS = {
-    "subsets": 2 * 2,
-    "random-missing": 2 * 2 * len(MISSING_RATES),
-    "gaps": 2 * 2 * len(GAP_RATES),
+    "subsets": 3 * 2,
+    "random-missing": 3 * 2 * len(MISSING_RATES),
+    "gaps": 3 * 2 * len(GAP_RATES),
 }
 
 
@@ -43,7 +43,8 @@ def test_a_suite_lists_systems_by_seeds_by_rates_each_in_a_place_of_its_own(suit
     assert len({entry.place for entry in entries}) == len(entries)
     assert len({entry.job.address("data") for entry in entries}) == len(entries)
     assert {entry.job.modalities for entry in entries} == {NAMES}
-    assert {entry.job.config.epochs for entry in entries} == {1}
+    epochs = {entry.job.config.method: entry.job.config.epochs for entry in entries}
+    assert epochs == {"experts": 1, "minirocket": 40, "lb": 1}
     assert all(relative_cost(entry.job) > 0 for entry in entries)
 
 
@@ -63,8 +64,8 @@ def test_modalities_and_systems_can_be_chosen_and_are_checked():
         list_entries(DATA, scope(modalities=["pose", "smell"]), ["subsets"])
     with pytest.raises(ConfigError, match="modalities are given twice"):
         scope(modalities=["pose", "pose"])
-    with pytest.raises(ConfigError, match="'lb' does not answer for subsets; there are experts"):
-        find_candidates(["lb"])
+    with pytest.raises(ConfigError, match="'ub' does not answer for subsets; there are experts"):
+        find_candidates(["ub"])
 
 
 def test_the_address_of_a_pair_is_what_it_was():

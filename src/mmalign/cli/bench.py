@@ -42,9 +42,7 @@ def bench(
     ] = None,
     methods: Annotated[
         str | None,
-        typer.Option(
-            help="Rows of the main table, a,b,…; of subsets: experts,minirocket.  Default: all."
-        ),
+        typer.Option(help="Rows of the main table, a,b,…; of subsets: experts,minirocket,lb,…."),
     ] = None,
     survival: Annotated[
         str, typer.Option(help="Shares of training clips that keep the victim.")
@@ -133,9 +131,9 @@ def choose_systems(suites: list[str], methods: str | None) -> dict[str, Any]:
         ConfigError: If a suite has no such row, or MiniRocket is asked for and cannot be trained.
     """
     from mmalign.experiments.anchors.minirocket import INSTALL, is_installed, require_installed
-    from mmalign.experiments.anchors.training import KIND as MINIROCKET
+    from mmalign.experiments.anchors.minirocket import KIND as MINIROCKET
     from mmalign.experiments.subset_suites import SUBSET_SUITES
-    from mmalign.experiments.systems import CANDIDATES, find_candidates, find_systems
+    from mmalign.experiments.systems import USUAL, find_candidates, find_systems
 
     is_of_subsets = [name in SUBSET_SUITES for name in suites]
     asked = None if methods is None else options.split_list(methods)
@@ -143,7 +141,7 @@ def choose_systems(suites: list[str], methods: str | None) -> dict[str, Any]:
     if asked is not None and not all(is_of_subsets):
         found["systems"] = find_systems(asked)
     if any(is_of_subsets):
-        names = list(CANDIDATES) if asked is None else asked
+        names = list(USUAL) if asked is None else asked
         if asked is not None and MINIROCKET in asked:
             require_installed()
         elif MINIROCKET in names and not is_installed():

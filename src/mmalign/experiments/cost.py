@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from mmalign.experiments.anchors.training import KIND as MINIROCKET
+from mmalign.experiments.anchors.minirocket import KIND as MINIROCKET
 from mmalign.experiments.job import Job
 from mmalign.runs.experts_artifact import KIND as EXPERTS
 from mmalign.training.methods import find_method

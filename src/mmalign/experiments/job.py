@@ -11,7 +11,6 @@ import torch
 
 from mmalign.data.dataset import Dataset
 from mmalign.data.missingness import GapProtocol, Missingness, Protocol, RandomMissing
-from mmalign.experiments.anchors.training import KIND as MINIROCKET
 from mmalign.experiments.anchors.training import AnchorTraining
 from mmalign.runs.experts_artifact import KIND as EXPERTS
 from mmalign.runs.experts_training import ExpertsTraining
@@ -99,19 +98,22 @@ class Job:
         return Run(self._trainee(dataset, device), out)
 
     def _trainee(self, dataset: Dataset, device: str) -> Trainee:
-        """What is trained; experts and anchors are where the config names them."""
-        protocols, seed = self._protocols(), self.config.seed
+        """What is trained: experts where the config names them, a pair, or an anchor."""
+        protocols = self._protocols()
         if self.config.method == EXPERTS:
             return ExpertsTraining(
                 dataset=dataset,
                 modalities=self.names,
                 protocols=protocols,
-                seed=seed,
+                seed=self.config.seed,
                 epochs=self.config.epochs,
             )
-        if self.config.method == MINIROCKET:
+        if self.modalities:
             return AnchorTraining(
-                dataset=dataset, modalities=self.names, protocols=protocols, seed=seed
+                dataset=dataset,
+                modalities=self.modalities,
+                protocols=protocols,
+                config=self.config,
             )
         return PairTraining(
             dataset=dataset,

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from mmalign.errors import ConfigError
 from mmalign.experiments.systems import (
-    CANDIDATES,
     SYSTEMS,
+    USUAL,
     Settings,
     find_candidates,
     find_systems,
@@ -33,7 +33,7 @@ class Scope:
     systems: Mapping[str, Settings] = field(default_factory=lambda: find_systems(SYSTEMS))
     settings: Settings = field(default_factory=dict)
     modalities: Sequence[str] = ()
-    candidates: Mapping[str, Settings] = field(default_factory=lambda: find_candidates(CANDIDATES))
+    candidates: Mapping[str, Settings] = field(default_factory=lambda: find_candidates(USUAL))
 
     def __post_init__(self) -> None:
         problems = [

@@ -3,9 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from mmalign.data.dataset import Dataset
+from mmalign.experiments.anchors.minirocket import KIND as MINIROCKET
 from mmalign.experiments.job import GAPS, RANDOM, Entry, Job
 from mmalign.experiments.scope import Scope
+from mmalign.runs.experts_artifact import KIND as EXPERTS
 from mmalign.training.config import Config, config_from
+from mmalign.training.methods import configure
 
 SUBSETS, RANDOM_MISSING = "subsets", "random-missing"
 MISSING_RATES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
@@ -49,11 +52,19 @@ SUBSET_SUITES: Mapping[str, Callable[[Dataset, Scope], Iterator[Entry]]] = {
 
 
 def _configs(scope: Scope) -> Iterator[tuple[str, Config]]:
-    """Every system's config for every seed; of what is set for all runs, it has the epochs."""
-    shared = {name: value for name, value in scope.settings.items() if name == "epochs"}
+    """Every system's config for every seed.
+
+    What is set for all runs is for networks; of it, experts have the epochs, MiniRocket nothing.
+    """
+    epochs = {name: value for name, value in scope.settings.items() if name == "epochs"}
+    shared = {EXPERTS: epochs, MINIROCKET: {}}
     for title, settings in scope.candidates.items():
         for seed in scope.seeds:
-            yield title, config_from({**shared, **settings, "seed": seed})
+            own, method = {**settings, "seed": seed}, settings["method"]
+            if method in shared:
+                yield title, config_from({**shared[method], **own})
+            else:
+                yield title, configure({**scope.settings, **own})
 
 
 def _modalities(dataset: Dataset, scope: Scope) -> tuple[str, ...]:

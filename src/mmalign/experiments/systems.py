@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mmalign.errors import ConfigError, suggestion
-from mmalign.experiments.anchors.training import KIND as MINIROCKET
+from mmalign.experiments.anchors.minirocket import KIND as MINIROCKET
 from mmalign.runs.experts_artifact import KIND as EXPERTS
 from mmalign.training.config import IMPROVED
 from mmalign.training.methods import METHODS
@@ -41,8 +41,14 @@ ONE_MODEL, ANCHOR = EXPERTS, "MiniRocket"
 CANDIDATES: Mapping[str, tuple[str, Settings]] = {
     EXPERTS: (ONE_MODEL, {"method": EXPERTS}),
     MINIROCKET: (ANCHOR, {"method": MINIROCKET}),
+    "lb": (LOWER, {"method": "lb"}),
+    "zero-fill": ("zero-fill, one network", {"method": "zero-fill", "both_passes": True}),
+    "mmalign": ("MM-Align, one network", {"method": "mmalign", "both_passes": True}),
 }
-"""Systems that answer for any subset of modalities: one model, and what is trained for each."""
+"""Systems that answer for any subset of modalities."""
+
+USUAL, DEDICATED = (EXPERTS, MINIROCKET, "lb"), (ANCHOR, LOWER)
+"""What is run where nothing is asked for; what is trained for each subset alone, by title."""
 
 
 def find_candidates(names: Iterable[str]) -> dict[str, Settings]:

@@ -1,4 +1,4 @@
-"""MiniRocket + ridge: what it is given, and what a run of it leaves."""
+"""MiniRocket + ridge: what it is given, and what it answers."""
 
 from dataclasses import replace
 
@@ -7,28 +7,13 @@ import pytest
 
 from mmalign.data import Dataset, Regression
 from mmalign.data.split import Split
-from mmalign.data.split_names import SPLITS
 from mmalign.errors import ConfigError
-from mmalign.experiments.anchors import minirocket, training
-from mmalign.experiments.anchors.minirocket import common_length, panel
-from mmalign.experiments.anchors.training import Anchors, AnchorTraining
-from mmalign.runs.run import Run
-from tests.experts.made import NAMES, TASK, made_clips, made_dataset
+from mmalign.experiments.anchors import minirocket
+from mmalign.experiments.anchors.minirocket import common_length, fit_minirocket, panel
+from mmalign.training.config import Config
+from tests.experts.made import TASK, made_clips
 
 CLIPS = made_clips(12, seed=0)
-
-
-def with_holes(clips):
-    """Every clip lacks one modality; each class lacks all of them by turns."""
-    return [
-        replace(clip, sequences={**clip.sequences, NAMES[(row + row // 3) % 3]: None})
-        for row, clip in enumerate(clips)
-    ]
-
-
-def holed() -> Dataset:
-    clips = {name: with_holes(made_clips(36, seed=seed)) for seed, name in enumerate(SPLITS)}
-    return made_dataset(**clips)
 
 
 def test_modalities_are_channels_at_the_median_length_and_gaps_are_bridged():
@@ -53,52 +38,6 @@ def test_what_is_too_short_for_its_kernels_is_stretched():
     assert panel(split, common_length(split)).shape == (12, 2, minirocket.SHORTEST)
 
 
-def constant_anchors(monkeypatch) -> list[tuple[tuple[str, ...], int]]:
-    """Anchors that say how many modalities they have; returns what they were trained on."""
-    seen = []
-
-    def fit(train, task, *, seed):
-        seen.append((train.modalities, len(train)))
-        return lambda split: np.full(len(split), len(train.modalities) - 1, train.labels.dtype)
-
-    monkeypatch.setattr(training, "fit_minirocket", fit)
-    return seen
-
-
-def test_each_clip_is_answered_for_by_the_anchor_of_just_what_it_has(monkeypatch):
-    seen = constant_anchors(monkeypatch)
-    dataset = holed()
-    answers = Anchors(dataset, seed=0).predict(dataset["test"])
-    assert answers.tolist() == [1] * 36  # every clip lacks one of three
-    assert sorted(names for names, _ in seen) == [
-        ("pose", "voice"),
-        ("pose", "wrist"),
-        ("wrist", "voice"),
-    ]
-    assert {clips for _, clips in seen} == {12}  # those of 36 that have both
-
-
-def test_where_no_training_clip_has_a_pattern_the_majority_is_said(monkeypatch):
-    constant_anchors(monkeypatch)
-    dataset = made_dataset(valid=made_clips(6, seed=1))
-    answers = Anchors(dataset, seed=0).predict(dataset["valid"])  # all three: none in training
-    majority = np.bincount(dataset["train"].labels).argmax()
-    assert answers.tolist() == [majority] * 6
-
-
-def test_a_run_leaves_a_result_with_every_subset(tmp_path):
-    pytest.importorskip("sktime")
-    dataset = holed()
-    trainee = AnchorTraining(dataset=dataset, modalities=("pose", "wrist"))
-    result = Run(trainee, tmp_path / "run").execute()
-    assert result["method"] == "minirocket"
-    found = {tuple(one["modalities"]): one["test"] for one in result["subsets"]}
-    assert list(found) == [("pose",), ("wrist",), ("pose", "wrist")]
-    for one in found.values():
-        assert one["metrics"]["accuracy"] > one["floor"]["accuracy"]
-    assert (tmp_path / "run" / "manifest.json").exists()
-
-
 def test_numbers_are_answered_with_numbers():
     pytest.importorskip("sktime")
     task = Regression(-3, 3)
@@ -107,7 +46,7 @@ def test_numbers_are_answered_with_numbers():
         for seed, name in enumerate(("train", "valid"))
     }
     dataset = Dataset(task, {"pose": 4}, splits)
-    answers = Anchors(dataset, seed=0).predict(dataset["valid"])
+    answers = fit_minirocket(dataset, Config())(dataset["valid"])
     labels = dataset["valid"].labels
     assert answers.dtype == labels.dtype
     assert np.abs(answers - labels).mean() < np.abs(labels - labels.mean()).mean()
@@ -115,6 +54,5 @@ def test_numbers_are_answered_with_numbers():
 
 def test_what_it_needs_is_said(monkeypatch):
     monkeypatch.setattr(minirocket, "find_spec", lambda name: None)
-    trainee = AnchorTraining(dataset=made_dataset(), modalities=NAMES)
     with pytest.raises(ConfigError, match=r"pip install 'mmalign\[anchors\]'"):
-        trainee.check()
+        minirocket.require_installed()

@@ -21,6 +21,7 @@ from mmalign.experiments.scope import Scope
 from mmalign.experiments.source import Source
 from mmalign.experiments.subset_suites import SUBSET_SUITES
 from mmalign.experiments.suites import list_entries
+from mmalign.experiments.systems import find_candidates
 from mmalign.runs.manifest import MANIFEST
 from mmalign.runs.result import RESULT, TIMING
 from tests.experiments.report.made import Making, made_dataset, metrics
@@ -70,7 +71,8 @@ def made(entry: Entry) -> dict:
 @pytest.fixture(scope="module")
 def grid(tmp_path_factory) -> Grid:
     dataset = made_dataset(Making(task=TASK, pairs=(NAMES[:2], NAMES[1:])))
-    scope = Scope(pairs=[NAMES[:2]], seeds=[0, 1, 2])
+    systems = find_candidates(["experts", "minirocket"])
+    scope = Scope(pairs=[NAMES[:2]], seeds=[0, 1, 2], candidates=systems)
     entries = list_entries(dataset, scope, list(SUBSET_SUITES))
     grid = extend_grid(tmp_path_factory.mktemp("g") / "grid", dataset, Source("limbs"), entries)
     for placed in grid.placed:

@@ -4,27 +4,28 @@ A clip's modalities are brought to one length, the median of the training clips,
 channels; straight lines bridge gaps.
 """
 
-from collections.abc import Callable
 from importlib.util import find_spec
 
 import numpy as np
 from jaxtyping import Float64
 
 from mmalign.data.clip import Steps
+from mmalign.data.dataset import Dataset
 from mmalign.data.resampling import squeezed
 from mmalign.data.split import Split
-from mmalign.data.task import Classification, Labels, Task
+from mmalign.data.task import Classification, Labels
 from mmalign.errors import ConfigError
+from mmalign.experiments.anchors.contract import Answer, training_labels
 from mmalign.experts.gaps import without_gaps
+from mmalign.training.config import Config
 
 FEATURES = 4000
 PENALTIES = np.logspace(-3, 3, 10)
 SHORTEST = 9
 """MiniRocket's kernels are so long."""
 
+KIND = "minirocket"
 INSTALL = "pip install 'mmalign[anchors]'"
-Answer = Callable[[Split], Labels]
-"""From clips that have the modalities to predictions."""
 
 
 def is_installed() -> bool:
@@ -42,8 +43,8 @@ def require_installed() -> None:
         raise ConfigError(f"MiniRocket needs sktime and scikit-learn: {INSTALL}")
 
 
-def fit_minirocket(train: Split, task: Task, *, seed: int) -> Answer:
-    """Train on clips that have all modalities of the split and more than one label.
+def fit_minirocket(dataset: Dataset, config: Config) -> Answer:
+    """Train on clips that have all their modalities, and more than one label.
 
     Raises:
         ConfigError: If sktime or scikit-learn is missing.
@@ -54,15 +55,16 @@ def fit_minirocket(train: Split, task: Task, *, seed: int) -> Answer:
     from sklearn.preprocessing import StandardScaler
     from sktime.transformations.panel.rocket import MiniRocketMultivariate
 
+    train, labels = dataset["train"], training_labels(dataset)
     steps = common_length(train)
-    rocket = MiniRocketMultivariate(FEATURES, random_state=seed, n_jobs=1)
-    ridge = RidgeClassifierCV if isinstance(task, Classification) else RidgeCV
+    rocket = MiniRocketMultivariate(FEATURES, random_state=config.seed, n_jobs=1)
+    ridge = RidgeClassifierCV if isinstance(dataset.task, Classification) else RidgeCV
     model = make_pipeline(StandardScaler(with_mean=False), ridge(PENALTIES))
-    model.fit(np.asarray(rocket.fit_transform(panel(train, steps))), train.labels)
+    model.fit(np.asarray(rocket.fit_transform(panel(train, steps))), labels)
 
     def answer(split: Split) -> Labels:
         found = model.predict(np.asarray(rocket.transform(panel(split, steps))))
-        predictions: Labels = found.astype(np.asarray(train.labels).dtype)
+        predictions: Labels = found.astype(labels.dtype)
         return predictions
 
     return answer

@@ -9,7 +9,7 @@ from mmalign.evaluation.significance import PairedDifference
 from mmalign.experiments.report.comparison import best, difference, summarise, verdict
 from mmalign.experiments.report.measures import Measure
 from mmalign.experiments.report.runs import Metrics, Run, Runs, Seeds, counted
-from mmalign.experiments.systems import CANDIDATES, ONE_MODEL
+from mmalign.experiments.systems import CANDIDATES, DEDICATED, ONE_MODEL
 
 Subset = tuple[str, ...]
 
@@ -67,7 +67,7 @@ class SubsetPanel(SuitePanel):
     @property
     def dedicated(self) -> list[str]:
         """Systems that are trained for each subset alone."""
-        return [system for system in self.systems if system != ONE_MODEL]
+        return [system for system in self.systems if system in DEDICATED]
 
     @cached_property
     def subsets(self) -> list[Subset]:

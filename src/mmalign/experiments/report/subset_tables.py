@@ -7,7 +7,7 @@ from mmalign.experiments.report.runs import Runs
 from mmalign.experiments.report.subset_scores import Subset, SubsetPanel, subset_title
 from mmalign.experiments.report.table import ABSENT, Cell, Column, Row, Table
 from mmalign.experiments.subset_suites import SUBSETS
-from mmalign.experiments.systems import ANCHOR, ONE_MODEL
+from mmalign.experiments.systems import ANCHOR, LOWER, ONE_MODEL
 
 
 def subset_heat(panel: SubsetPanel) -> Heat:
@@ -105,8 +105,9 @@ def how_subsets_are_read(runs: Runs, panel: SubsetPanel) -> str:
         else f"{ANCHOR} was not run: install mmalign[anchors] and run the same command again. "
     )
     return (
-        f"{beside}{ONE_MODEL} are trained once on all training clips and asked with each subset; "
-        f"{ANCHOR} (sktime, 4,000 features, ridge) is trained for each subset alone on the "
-        "training clips that have it, at one common length, the median. All are scored on the test "
-        f"clips that have the subset; “{CONSTANT}” always says the training majority or mean."
+        f"{beside}{ONE_MODEL} are trained once on all training clips and asked with each subset. "
+        "Trained for each subset alone, on the training clips that have it: "
+        f"{ANCHOR} (sktime, 4,000 features, ridge; all sequences at one length, the median), and "
+        f"{LOWER}, the paper's network that never sees the rest. All are scored on the test clips "
+        f"that have the subset; “{CONSTANT}” always says the training majority or mean."
     )
