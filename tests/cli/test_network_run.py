@@ -33,7 +33,7 @@ def trained(data, tmp_path_factory):
 def test_training_says_what_every_subset_scores(trained):
     run, done = trained
     assert done.returncode == 0, done.stderr
-    assert "epoch 1: main" in done.stderr
+    assert "epoch 1: fit" in done.stderr
     for row in ("m1 + m3", "m2", "floor"):
         assert row in done.stdout
     assert json.loads((run / "run.json").read_text())["config"]["modalities"] == ["m1", "m2", "m3"]
@@ -68,11 +68,12 @@ def test_the_run_predicts_without_modalities_is_scored_and_explains(trained, dat
 def test_rates_take_modalities_away_and_evaluation_knows(data, tmp_path):
     whole, out, alone = data.parent / "whole", tmp_path / "run", tmp_path / "alone"
     network = ["--method", "copy", *SMALL]
-    done, masked, dedicated = mmalign_many(
+    done, masked, dedicated, unaligned = mmalign_many(
         [
             ["train", whole, *network, "--survival", "m1=0.5,m3=0.5", "--out", out],
             ["evaluate", out, whole],
             ["train", data, "--method", "lb", *SMALL, "--modalities", "m2", "--out", alone],
+            ["explain", alone, whole, "--clip", "test-00001", "--out", tmp_path / "p.png"],
         ]
     )
     assert done.returncode == 0, done.stderr
@@ -80,6 +81,8 @@ def test_rates_take_modalities_away_and_evaluation_knows(data, tmp_path):
     assert "7 clips of test, 3 with m1, 7 with m2, 3 with m3" in masked.stdout
     assert dedicated.returncode == 0, dedicated.stderr
     assert json.loads((alone / "config.json").read_text())["modalities"] == ["m2"]
+    assert unaligned.returncode == 2
+    assert "method 'lb' does not align modalities" in unaligned.stderr
 
 
 MISTAKES = [

@@ -107,7 +107,8 @@ class NetworkTraining:
         scored = score_subsets(self._names, self._first, score)
         found = outcome.result(protocol_facts(self.protocols), self._first)
         result = {**found, "subsets": without_nan(scored)}
-        in_words = f"{scores_in_words(result, keep=self.config.keep)}\n{subsets_summary(result)}"
+        scores = scores_in_words(result, keep=self.config.keep).lstrip()
+        in_words = f"{scores}\n{subsets_summary(result)}"
         write_outcome(outcome, result, in_words, folder)
         return result
 
