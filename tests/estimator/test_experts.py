@@ -147,7 +147,7 @@ def test_mistakes_are_named(model):
     for clips, settings, message in (
         (few, {"modalities": ["smell"]}, "no modality 'smell'. These clips have pose, wrist"),
         ([*few[:2], wide], {}, rf"clip {wide.id}, modality pose: expected \[time, 4\]"),
-        ([*few[:2], bare], {}, f"clip {bare.id}: every modality is missing"),
+        ([*few[:2], bare], {}, f"clip {bare.id}: the clip has none of the model's modalities"),
         (only(few, "pose"), {"modalities": ["pose", "wrist"]}, "no modality 'wrist'"),
         ([replace(c, label=None) for c in few], {}, "there are no labels"),
     ):

@@ -74,7 +74,9 @@ def test_stand_ins_and_plans_need_names(model):
     assert plan.shape == (clips.lengths("m1")[0], clips.lengths("m2")[0])
     with pytest.raises(MMAlignError, match="no visible and victim"):
         model.impute(clips)
-    with pytest.raises(ConfigError, match="both of source= and target="):
+    with pytest.raises(
+        ConfigError, match="give both source and target; this model aligns m2 to m1"
+    ):
         model.align(clips, source="m1")
 
 

@@ -154,13 +154,23 @@ def test_validation_clips_are_set_aside_where_none_are_given(data):
 
 
 def test_groups_are_set_aside_as_a_whole(data):
-    train, valid = _set_aside(data["train"], 0, lambda clip_id: clip_id[-1])
+    train, valid = set_aside(data["train"], 0, lambda clip_id: clip_id[-1])
     groups = [{clip_id[-1] for clip_id in split.ids} for split in (train, valid)]
     assert len(groups[1]) == 1
     assert not groups[0] & groups[1]
     assert len(train) + len(valid) == len(data["train"])
     with pytest.raises(DataError, match="nothing to set aside"):
-        _set_aside(data["train"], 0, lambda _: "one")
+        set_aside(data["train"], 0, lambda _: "one")
+
+
+def test_groups_that_the_data_tells_are_set_aside_as_a_whole(data):
+    whose = tuple(clip_id[-1] for clip_id in data["train"].ids)
+    told = replace(data["train"], groups=whose)
+    expected = set_aside(data["train"], 0, lambda clip_id: clip_id[-1])
+    for found, wanted in zip(set_aside(told, 0), expected, strict=True):
+        assert found.ids == wanted.ids
+    alone = replace(data["train"], groups=("one",) * len(data["train"]))
+    assert set_aside(alone, 0)[1].ids == set_aside(data["train"], 0)[1].ids
 
 
 def test_a_dataset_that_really_lacks_the_victim_is_predicted(model, data):

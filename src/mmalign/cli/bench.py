@@ -50,6 +50,7 @@ def bench(
     seeds: options.Seeds = "5",
     config: options.ConfigFile = None,
     settings: options.Settings = None,
+    strong: options.Strong = False,
     engine: options.EngineName = "local",
     jobs: options.Jobs = None,
     address: options.Address = None,
@@ -87,13 +88,17 @@ def bench(
     from mmalign.experiments.grid import extend_grid, plan_grid
     from mmalign.experiments.scope import Scope
     from mmalign.experiments.suites import all_pairs, list_entries
+    from mmalign.training.config import STRONG
 
     names = list_suites(suite)
     reach: dict[str, Any] = {
         "survivals": parse_rates(survival),
         "seeds": options.parse_seeds(seeds),
         "modalities": [] if modalities is None else options.split_list(modalities),
-        "settings": options.choose_settings(bench, config, settings),
+        "settings": {
+            **(STRONG if strong else {}),
+            **options.choose_settings(bench, config, settings),
+        },
         **choose_systems(names, methods),
     }
     asked = None if pairs is None else parse_pairs(pairs)

@@ -27,7 +27,7 @@ from mmalign.estimator.contract import Groups, MMAlign
 from mmalign.imputers import Direction
 from mmalign.predictor.device import choose_device
 from mmalign.predictor.features import check_any, with_modalities
-from mmalign.predictor.plans import dense_plans, imputed_steps
+from mmalign.predictor.plans import dense_plans, imputed_steps, require_direction
 from mmalign.predictor.predictor import Predictor, Watch, prediction_table
 from mmalign.runs.artifact import Artifact, artifact_of
 from mmalign.runs.manifest import Saved
@@ -99,6 +99,7 @@ class NetworkMMAlign(MMAlign):
             valid: Validation clips; without them, 15 % of the training clips are set aside.
                 Their classes are compared by name.
             groups: From a clip's id to its person or video: a group is set aside as a whole.
+                Without it, as the data tells.
 
         Raises:
             DataError: If a modality or the labels are not in the clips, or validation clips have
@@ -235,16 +236,31 @@ class NetworkMMAlign(MMAlign):
         The solver's where the clip has the target, the fitter's prediction where it has not.
 
         Raises:
-            ConfigError: If one end alone is named, or the model has no such direction.
+            ConfigError: If the ends are not named, or the model has no such direction.
             DataError: If a clip lacks the source, or its output is not finite.
+            MMAlignError: If the method does not align.
+        """
+        chosen = self.direction(source, target)
+        return dense_plans(self.fitted, self.prepared(clips), chosen)
+
+    def direction(self, source: str | None = None, target: str | None = None) -> Direction:
+        """The direction that is meant: the named one, or the only one of a pair.
+
+        Raises:
+            ConfigError: If one end alone is named, or none where there are several directions, or
+                the model does not know this one.
             MMAlignError: If the method does not align.
         """
         if not find_method(self.config.method).is_aligned:
             raise MMAlignError(f"method {self.config.method!r} does not align modalities")
-        if (source is None) != (target is None):
-            raise ConfigError("give both of source= and target=, or none")
-        chosen = None if source is None or target is None else Direction(source, target)
-        return dense_plans(self.fitted, self.prepared(clips), chosen)
+        if source is not None and target is not None:
+            require_direction(self.fitted, Direction(source, target))
+            return Direction(source, target)
+        pair = self.fitted.model.pair
+        if source is not None or target is not None or pair is None:
+            known = ", ".join(f"{s} to {t}" for s, t in self.fitted.model.bank.directions)
+            raise ConfigError(f"give both source and target; this model aligns {known}")
+        return pair
 
     @property
     def reads(self) -> tuple[str, ...]:

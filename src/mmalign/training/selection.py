@@ -29,10 +29,14 @@ class Selection:
         """Keep the state if the score is better; tells whether it was."""
         if not score > self.best_score:  # a NaN score is never better
             return False
+        self.take(epoch, score, state)
+        return True
+
+    def take(self, epoch: int, score: tuple[float, float], state: State) -> None:
+        """Keep the state, whatever its score."""
         self.best_score = score
         self.best_epoch = epoch
         self.best_state = {name: tensor.detach().clone() for name, tensor in state.items()}
-        return True
 
     def is_exhausted(self, epoch: int, *, patience: int, warm_up: int) -> bool:
         """Whether the last better epoch lies further back than patience allows.

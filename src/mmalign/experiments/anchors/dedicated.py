@@ -8,7 +8,7 @@ from mmalign.data.dataset import Dataset
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels
 from mmalign.experiments.anchors.contract import Answer, Fit, training_labels
-from mmalign.runs.experts_result import having
+from mmalign.runs.subset_scores import having
 from mmalign.training.config import Config
 
 

@@ -10,17 +10,17 @@ from typing import Any
 from mmalign.data.dataset import Dataset
 from mmalign.data.fingerprint import dataset_hash
 from mmalign.data.missingness import Missingness
-from mmalign.evaluation.floors import constant_floor, score
+from mmalign.evaluation.floors import score
 from mmalign.experiments.anchors.contract import Answer, Fit, training_labels
 from mmalign.experiments.anchors.dedicated import Dedicated
 from mmalign.experiments.anchors.minirocket import KIND as MINIROCKET
 from mmalign.experiments.anchors.minirocket import fit_minirocket, require_installed
 from mmalign.experiments.anchors.network import fit_network, fit_plain_network
-from mmalign.runs.experts_result import having, subsets
-from mmalign.runs.experts_training import AS_IS
+from mmalign.runs.protocols import AS_IS
 from mmalign.runs.records import without_nan, write_json
 from mmalign.runs.result import RESULT, SCORED, TIMING, Result, floors
 from mmalign.runs.run import Watch
+from mmalign.runs.subset_scores import score_subsets
 from mmalign.training.config import Config, config_to_json
 from mmalign.training.distributed import World
 
@@ -81,7 +81,11 @@ class AnchorTraining:
                 setting: {"best_epoch": 0, "metrics": _metrics(answer, seen)}
                 for setting, seen in self._seen.items()
             },
-            "subsets": [_subset(answer, first, names) for names in subsets(self.modalities)],
+            "subsets": score_subsets(
+                self.modalities,
+                first,
+                lambda split, labels: score(first.task, answer(split), labels),
+            ),
             "floor": floors(first),
             "epochs": 0,
             "parameters": {"backbone": 0, "imputer": 0},
@@ -115,18 +119,4 @@ def _metrics(answer: Answer, seen: Dataset) -> dict[str, dict[str, float]]:
         split = seen.splits.get(name)
         if split is not None and split.labels is not None:
             found[name] = score(seen.task, answer(split), split.labels)
-    return found
-
-
-def _subset(answer: Answer, seen: Dataset, names: tuple[str, ...]) -> dict[str, Any]:
-    """What is scored with these modalities alone, on the clips that have them all."""
-    found: dict[str, Any] = {"modalities": list(names)}
-    for name in SCORED:
-        split = having(seen.splits[name], names) if name in seen.splits else None
-        if split is not None and split.labels is not None and len(split):
-            found[name] = {
-                "clips": len(split),
-                "metrics": score(seen.task, answer(split), split.labels),
-                "floor": constant_floor(seen.task, training_labels(seen), split.labels),
-            }
     return found
