@@ -6,7 +6,7 @@ from typing import Any
 from mmalign.errors import ConfigError, suggestion
 from mmalign.experiments.anchors.minirocket import KIND as MINIROCKET
 from mmalign.runs.experts_artifact import KIND as EXPERTS
-from mmalign.training.config import IMPROVED
+from mmalign.training.config import IMPROVED, STRONG
 from mmalign.training.methods import METHODS
 
 Settings = Mapping[str, Any]
@@ -37,17 +37,18 @@ Beside MM-Align with its additions stands what they do without any imputer.
 """
 
 
-ONE_MODEL, ANCHOR = EXPERTS, "MiniRocket"
+ONE_MODEL, ANCHOR, STRONG_LOWER = EXPERTS, "MiniRocket", "LB, strong"
 CANDIDATES: Mapping[str, tuple[str, Settings]] = {
     EXPERTS: (ONE_MODEL, {"method": EXPERTS}),
     MINIROCKET: (ANCHOR, {"method": MINIROCKET}),
     "lb": (LOWER, {"method": "lb"}),
+    "lb-strong": (STRONG_LOWER, {"method": "lb", **STRONG}),
     "zero-fill": ("zero-fill, one network", {"method": "zero-fill", "both_passes": True}),
     "mmalign": ("MM-Align, one network", {"method": "mmalign", "both_passes": True}),
 }
 """Systems that answer for any subset of modalities."""
 
-USUAL, DEDICATED = (EXPERTS, MINIROCKET, "lb"), (ANCHOR, LOWER)
+USUAL, DEDICATED = (EXPERTS, MINIROCKET, "lb"), (ANCHOR, LOWER, STRONG_LOWER)
 """What is run where nothing is asked for; what is trained for each subset alone, by title."""
 
 

@@ -6,6 +6,7 @@ from mmalign.data import GapProtocol
 from mmalign.errors import ConfigError
 from mmalign.experiments.anchors import minirocket
 from mmalign.experiments.anchors.training import AnchorTraining
+from mmalign.experiments.systems import CANDIDATES
 from mmalign.runs.run import Run
 from mmalign.training.config import config_from
 from mmalign.training.methods import configure
@@ -29,9 +30,9 @@ def test_minirocket_leaves_a_result_with_every_subset(tmp_path):
     assert (tmp_path / "run" / "manifest.json").exists()
 
 
-@pytest.mark.parametrize("method", ["lb", "zero-fill"])
-def test_networks_answer_for_every_subset_and_rate(method, tmp_path):
-    config = configure({"method": method, **SMALL})
+@pytest.mark.parametrize("name", ["lb-strong", "zero-fill"])
+def test_networks_answer_for_every_subset_and_rate(name, tmp_path):
+    config = configure({**CANDIDATES[name][1], **SMALL})
     rates = {f"{rate:g}": GapProtocol(rate=rate, mean_length=2) for rate in (0.0, 0.5)}
     names = ("pose", "wrist")
     trainee = AnchorTraining(dataset=DATA, modalities=names, protocols=rates, config=config)
