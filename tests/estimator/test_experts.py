@@ -12,6 +12,7 @@ from mmalign.data import Clip, Dataset
 from mmalign.data.split import Split
 from mmalign.errors import ConfigError, CorruptArtifactError, DataError, MMAlignError
 from mmalign.estimator.experts import ExpertsMMAlign
+from mmalign.estimator.network import NetworkMMAlign
 from mmalign.estimator.pair import PairMMAlign
 from mmalign.experts import Experts
 from tests.experts.made import NAMES, made_clips, only, with_holes
@@ -45,6 +46,8 @@ def test_the_default_is_the_model_of_experts(model):
         (("a", "b"), {}, PairMMAlign),
         ((), {"visible": "a", "victim": "b"}, PairMMAlign),
         (("a",), {"victim": "b", "method": "mmalign"}, PairMMAlign),
+        ((), {"method": "mmalign"}, NetworkMMAlign),
+        ((), {"method": "smil", "modalities": ["a", "b"], "window": 3}, NetworkMMAlign),
     ],
 )
 def test_the_arguments_choose_the_kind(arguments, settings, kind):
@@ -55,7 +58,7 @@ def test_the_arguments_choose_the_kind(arguments, settings, kind):
     ("arguments", "settings", "message"),
     [
         (("a",), {}, "give visible= and victim="),
-        ((), {"method": "mmalign"}, "method 'mmalign' imputes one modality from another: give vis"),
+        (("a",), {"method": "mmalign"}, "method 'mmalign' imputes one modality from another: give"),
         (("a", "b"), {"method": "experts"}, r"experts take modalities="),
         (("a", "b"), {"modalities": ["a"]}, r"experts take modalities="),
         ((), {"sed": 1}, "experts have no 'sed'; did you mean 'seed'"),
@@ -144,7 +147,7 @@ def test_mistakes_are_named(model):
     for clips, settings, message in (
         (few, {"modalities": ["smell"]}, "no modality 'smell'. These clips have pose, wrist"),
         ([*few[:2], wide], {}, rf"clip {wide.id}, modality pose: expected \[time, 4\]"),
-        ([*few[:2], bare], {}, f"clip {bare.id}: every modality is missing"),
+        ([*few[:2], bare], {}, f"clip {bare.id}: the clip has none of the model's modalities"),
         (only(few, "pose"), {"modalities": ["pose", "wrist"]}, "no modality 'wrist'"),
         ([replace(c, label=None) for c in few], {}, "there are no labels"),
     ):

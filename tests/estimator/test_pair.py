@@ -15,7 +15,8 @@ from sklearn.base import clone
 import mmalign
 from mmalign.data import Classification, Clip, Protocol, Regression
 from mmalign.errors import ConfigError, DataError, MMAlignError
-from mmalign.estimator.pair import PairMMAlign, _set_aside
+from mmalign.estimator.clips import set_aside
+from mmalign.estimator.pair import PairMMAlign
 from mmalign.predictor import predictor as prediction
 from mmalign.predictor.plans import one_by_one
 from mmalign.training.loop import Training
@@ -144,7 +145,7 @@ def test_scikit_learn_s_clone_and_params(model):
 def test_validation_clips_are_set_aside_where_none_are_given(data):
     """And not those that a protocol with the same seed let survive."""
     few = Protocol(visible="visible", victim="victim", survival=0.15).apply(small_dataset())
-    train, valid = _set_aside(few["train"], 0)
+    train, valid = set_aside(few["train"], 0)
     assert len(valid) == 7
     assert not set(train.ids) & set(valid.ids)
     assert train.is_present("victim").any()
@@ -153,13 +154,13 @@ def test_validation_clips_are_set_aside_where_none_are_given(data):
 
 
 def test_groups_are_set_aside_as_a_whole(data):
-    train, valid = _set_aside(data["train"], 0, lambda clip_id: clip_id[-1])
+    train, valid = set_aside(data["train"], 0, lambda clip_id: clip_id[-1])
     groups = [{clip_id[-1] for clip_id in split.ids} for split in (train, valid)]
     assert len(groups[1]) == 1
     assert not groups[0] & groups[1]
     assert len(train) + len(valid) == len(data["train"])
     with pytest.raises(DataError, match="nothing to set aside"):
-        _set_aside(data["train"], 0, lambda _: "one")
+        set_aside(data["train"], 0, lambda _: "one")
 
 
 def test_a_dataset_that_really_lacks_the_victim_is_predicted(model, data):

@@ -185,7 +185,7 @@ def test_stand_ins_and_plans_are_had_for_any_direction(predictor):
     assert steps.shape[1] == TINY["dim"]
     with pytest.raises(ConfigError, match="does not align 'm1' to 'm4'"):
         dense_plans(predictor, there, Direction("m1", "m4"))
-    with pytest.raises(ConfigError, match="no modality 'm4' to impute"):
+    with pytest.raises(ConfigError, match="does not impute 'm4'; it imputes m1, m2, m3"):
         imputed_steps(predictor, there, "m4")
     lonely = WHOLE["test"].without("m2", WHOLE["test"].ids).without("m3", WHOLE["test"].ids)
     with pytest.raises(DataError, match="nothing is there to impute from"):

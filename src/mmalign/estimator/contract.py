@@ -29,13 +29,15 @@ class MMAlign:
 
     `MMAlign()` takes all modalities that the training clips have, and answers for any subset of
     them: see `mmalign.estimator.experts.ExpertsMMAlign`. `MMAlign(visible=…, victim=…)` is the
-    paper's method for one pair of modalities: see `mmalign.estimator.pair.PairMMAlign`.
+    paper's method for one pair of modalities: see `mmalign.estimator.pair.PairMMAlign`. With
+    `method="mmalign"` or another of its rows, the paper's network takes any number of them: see
+    `mmalign.estimator.network.NetworkMMAlign`.
 
     Args:
         visible: The modality that is always there, and
         victim: the one that may be missing; or
         modalities: which to use where any may be missing; by default all.
-        method: `experts`, or what imputes the victim; `mmalign methods` lists them.
+        method: `experts`, or what imputes; `mmalign methods` lists them.
         device: `auto`, `cpu`, `cuda`, ….
         settings: Of the method, e.g. `seed=1`, or `window=8` for the paper's.
 
@@ -47,7 +49,7 @@ class MMAlign:
         """An estimator of the kind that the arguments ask for.
 
         Raises:
-            ConfigError: If a method of the paper has no pair, or experts have one.
+            ConfigError: If one of a pair is not named, or a pair and other modalities are.
         """
         return super().__new__(_kind(args, settings) if cls is MMAlign else cls)
 
@@ -113,16 +115,25 @@ class MMAlign:
 
     # --- what only the paper's can do -----------------------------------------------------
 
-    def impute(self, clips: Clips) -> list[Float[np.ndarray, "_ _"]]:  # noqa: ARG002
-        """Stand-ins for a missing modality.
+    def impute(
+        self,
+        clips: Clips,  # noqa: ARG002
+        target: str | None = None,  # noqa: ARG002
+    ) -> list[Float[np.ndarray, "_ _"]]:
+        """Stand-ins for a missing modality; in a pair, for the victim.
 
         Raises:
             MMAlignError: If the model leaves out what is missing.
         """
         raise MMAlignError(f"this model does not impute{_ONLY_PAIR}")
 
-    def align(self, clips: Clips) -> list[Float[np.ndarray, "_ _"]]:  # noqa: ARG002
-        """Plans between two modalities.
+    def align(
+        self,
+        clips: Clips,  # noqa: ARG002
+        source: str | None = None,  # noqa: ARG002
+        target: str | None = None,  # noqa: ARG002
+    ) -> list[Float[np.ndarray, "_ _"]]:
+        """Plans between two modalities; in a pair, from visible to victim.
 
         Raises:
             MMAlignError: If the model does not align.
@@ -189,13 +200,15 @@ class MMAlign:
             MMAlignError: If there is no finished model.
         """
         from mmalign.estimator.experts import ExpertsMMAlign
+        from mmalign.estimator.network import NetworkMMAlign
         from mmalign.estimator.pair import PairMMAlign
 
         folder = standing_directory(Path(path))
         saved = read_saved(folder)
         if is_of_experts(saved):
             return ExpertsMMAlign.restored(saved, folder, device=device)
-        return PairMMAlign.restored(saved, folder, device=device)
+        kind = NetworkMMAlign if "modalities" in saved.settings else PairMMAlign
+        return kind.restored(saved, folder, device=device)
 
     @classmethod
     def from_pretrained(cls, name: str | PathLike[str], *, device: str = "auto") -> "MMAlign":
@@ -230,13 +243,16 @@ _ONLY_PAIR = (
 def _kind(args: tuple[Any, ...], settings: dict[str, Any]) -> type[MMAlign]:
     """The estimator that these arguments of `MMAlign` ask for."""
     from mmalign.estimator.experts import ExpertsMMAlign
+    from mmalign.estimator.network import NetworkMMAlign
     from mmalign.estimator.pair import PairMMAlign
 
     named = len(args) + ("visible" in settings) + ("victim" in settings)
     method = settings.get("method")
     if named and (method == EXPERTS or "modalities" in settings):
         raise ConfigError("experts take modalities=[…], not visible= and victim=")
-    if named == 1 or (not named and method not in (None, EXPERTS)):
+    if named == 1:
         asked = "MMAlign" if method is None else f"method {method!r}"
         raise ConfigError(f"{asked} imputes one modality from another: give visible= and victim=")
-    return PairMMAlign if named else ExpertsMMAlign
+    if named:
+        return PairMMAlign
+    return ExpertsMMAlign if method in (None, EXPERTS) else NetworkMMAlign

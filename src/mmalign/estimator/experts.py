@@ -12,7 +12,8 @@ from mmalign.data.dataset import Dataset
 from mmalign.data.intake import Clips, gathered, labelled, with_labels_that_fit
 from mmalign.data.split import Split
 from mmalign.data.task import Labels, Task
-from mmalign.errors import ConfigError, DataError, located, suggestion
+from mmalign.errors import ConfigError, located, suggestion
+from mmalign.estimator.clips import modality_problems, require_modalities
 from mmalign.estimator.contract import Groups, MMAlign
 from mmalign.experts.answers import answer_table, answers
 from mmalign.experts.model import Experts
@@ -88,7 +89,7 @@ class ExpertsMMAlign(MMAlign):
         if isinstance(train, Dataset):
             train = train["train"]
         rows = gathered(train)
-        _require(rows, self.modalities or ())
+        require_modalities(rows, self.modalities or ())
         fresh = Experts(self.modalities, seed=self.seed, epochs=self.epochs)
         with located(split="train"):
             fresh.fit(rows, groups)
@@ -190,11 +191,7 @@ class ExpertsMMAlign(MMAlign):
 def _problems(
     modalities: Sequence[str] | None, seed: int, epochs: int, device: str, method: str
 ) -> list[str]:
-    problems = []
-    if isinstance(modalities, str):
-        problems.append(f"modalities must be a list of names, got {modalities!r}")
-    elif modalities is not None and not 0 < len(modalities) == len(set(modalities)):
-        problems.append(f"modalities must be one or more different names, got {list(modalities)}")
+    problems = modality_problems(modalities)
     if not 0 <= seed < 2**32:
         problems.append(f"seed must be in 0..2**32-1, got {seed}")
     if epochs < 1:
@@ -204,20 +201,3 @@ def _problems(
     if method != KIND:
         problems.append(f"method {method!r} needs another model: MMAlign(visible=…, victim=…)")
     return problems
-
-
-def _require(rows: Any, modalities: Sequence[str]) -> None:
-    """Check that the chosen modalities are in the clips.
-
-    Raises:
-        DataError: If one of them is not.
-    """
-    if isinstance(rows, Split):
-        known = list(rows.sequences)
-    else:
-        known = list(dict.fromkeys(name for clip in rows for name in clip.sequences))
-    for name in modalities:
-        if name not in known:
-            raise DataError(
-                f"there is no modality {name!r}", fix=f"These clips have {', '.join(known)}."
-            )

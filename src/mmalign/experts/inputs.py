@@ -21,11 +21,13 @@ class Sense:
         own_scale: Whether each channel has its own scale; else the modality has one for all.
         smooth: Whether neighbouring steps are alike, so that differences and small shifts in time
             mean something.
+        motion: Whether the ridge looks for windows in the differences between steps, too.
     """
 
     centre: bool
     own_scale: bool
     smooth: bool
+    motion: bool = False
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,19 @@ def fit_inputs(clips: Sequence[Steps], *, centre: bool, own_scale: bool) -> Inpu
     own = np.where(spread > 1e-6 * common, spread, common)
     scale = own if own_scale else np.full_like(spread, common)
     return Inputs(centre, mean, scale.astype(np.float32))
+
+
+def differences(steps: Steps) -> Steps:
+    """What each step adds to the one before; nothing for the first."""
+    return np.diff(steps, axis=0, prepend=steps[:1])
+
+
+def step_gain(clips: Sequence[Steps]) -> float:
+    """What brings differences between steps to the size of the steps."""
+    steps = np.concatenate(clips)
+    changes = np.concatenate([np.diff(one, axis=0) for one in clips])
+    size = float(np.sqrt(np.mean(changes.astype(np.float64) ** 2))) if len(changes) else 0.0
+    return float(np.sqrt(np.mean(steps.astype(np.float64) ** 2))) / size if size else 1.0
 
 
 def is_smooth(clips: Sequence[Steps]) -> bool:

@@ -13,6 +13,9 @@ from torch.nn import functional
 from mmalign.data.clip import Steps
 from mmalign.experts.taps import Taps
 
+LONGEST = 2048
+"""Steps of a clip that a batch of training holds; memory grows with them."""
+
 Change = Callable[[Tensor, Tensor], Tensor]
 """From a padded batch and its lengths to the same clips, a little different."""
 
@@ -73,7 +76,7 @@ def train_taps(
     network.train()
     for _ in range(recipe.epochs):
         for rows in torch.split(torch.randperm(len(clips)), size):
-            features, lengths = padded([sequences[row] for row in rows.tolist()])
+            features, lengths = padded([_part(sequences[row]) for row in rows.tolist()])
             if change is not None:
                 features = change(features, lengths)
             loss = _mixed_loss(network, features, lengths, targets[rows], recipe)
@@ -83,6 +86,14 @@ def train_taps(
             optimizer.step()
             schedule.step()
     network.eval()
+
+
+def _part(steps: Float[Tensor, "_ channels"]) -> Float[Tensor, "_ channels"]:
+    """The clip; of a very long one, a part that starts anywhere."""
+    if len(steps) <= LONGEST:
+        return steps
+    start = int(torch.randint(len(steps) - LONGEST + 1, ()))
+    return steps[start : start + LONGEST]
 
 
 def cycle(progress: float, warm_up: float) -> float:

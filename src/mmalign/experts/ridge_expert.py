@@ -8,7 +8,7 @@ from jaxtyping import Float32
 
 from mmalign.data.clip import Steps
 from mmalign.experts.contract import Evidence, Expert, Lesson, under
-from mmalign.experts.inputs import Inputs, Sense, fit_inputs
+from mmalign.experts.inputs import Inputs, Sense, differences, fit_inputs, step_gain
 from mmalign.experts.patterns import Patterns, fit_patterns
 from mmalign.experts.ridge import Fit, Ridge, fit_ridge
 from mmalign.experts.windows import WIDTHS, Windows, draw_windows
@@ -38,7 +38,10 @@ class RidgeExpert(Expert):
         seen = [inputs(lesson.clips) for inputs in self.inputs]
         half = self.patterns // 2
         self.banks = [fit_patterns(clips, features=half, rng=rng) for clips in seen if half]
-        self.windows = draw_windows(seen[0][0].shape[1], detectors=self.detectors, rng=rng)
+        channels = seen[0][0].shape[1]
+        self.windows = draw_windows(channels, detectors=self.detectors, rng=rng)
+        self.motion_gain = step_gain(seen[0]) if sense.motion else 0.0
+        self.motion = draw_windows(channels, detectors=self.detectors, rng=rng)
         self.found: Fit = fit_ridge(self._features(seen), lesson.targets(), lesson.groups)
         self.ridge = self.found.ridge
 
@@ -49,7 +52,11 @@ class RidgeExpert(Expert):
     def _features(self, seen: list[list[Steps]]) -> Float32[np.ndarray, "clips features"]:
         pairs = zip(self.banks, seen, strict=False)  # no banks, no patterns
         parts = [bank.transform(clips) for bank, clips in pairs]
-        return np.concatenate([*parts, self.windows.transform(seen[0])], axis=1)
+        parts.append(self.windows.transform(seen[0]))
+        if self.motion_gain:
+            gain = np.float32(self.motion_gain)
+            parts.append(self.motion.transform([gain * differences(steps) for steps in seen[0]]))
+        return np.concatenate(parts, axis=1)
 
     def state(self) -> dict[str, np.ndarray]:
         """Inputs, banks, windows and weights."""
@@ -58,8 +65,10 @@ class RidgeExpert(Expert):
             found |= {f"inputs/{number}/{k}": np.asarray(v) for k, v in vars(inputs).items()}
         for number, bank in enumerate(self.banks):
             found |= {f"banks/{number}/{k}": v for k, v in vars(bank).items()}
-        found |= {f"windows/{n}": weights for n, weights in enumerate(self.windows.weights)}
-        found["windows/biases"] = self.windows.biases
+        for kind, windows in (("windows", self.windows), ("motion", self.motion)):
+            found |= {f"{kind}/{n}": weights for n, weights in enumerate(windows.weights)}
+            found[f"{kind}/biases"] = windows.biases
+        found["motion/gain"] = np.array(self.motion_gain)
         return found | {f"ridge/{name}": array for name, array in vars(self.ridge).items()}
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
@@ -71,8 +80,8 @@ class RidgeExpert(Expert):
         ]
         count = 2 if self.patterns // 2 else 0
         self.banks = [Patterns(**under(state, f"banks/{number}")) for number in range(count)]
-        weights = tuple(state[f"windows/{number}"] for number in range(len(WIDTHS)))
-        self.windows = Windows(weights, state["windows/biases"])
+        self.windows, self.motion = (_windows(under(state, k)) for k in ("windows", "motion"))
+        self.motion_gain = float(state["motion/gain"].item())
         self.detectors = self.windows.biases.shape[1]
         self.ridge = Ridge(**under(state, "ridge"))
 
@@ -84,14 +93,26 @@ def choose_sense(lesson: Lesson, *, smooth: bool) -> tuple[Sense, int]:
     features and some hundred clips are enough to tell.
     """
     lesson = _shortened(lesson)
-    tried = []
-    for sense, patterns in _candidates(smooth):
+    sense, patterns = _best(lesson, list(_candidates(smooth)))
+    if not smooth:
+        return sense, patterns
+    return _best(lesson, [(replace(sense, motion=motion), patterns) for motion in (False, True)])
+
+
+def _best(lesson: Lesson, choices: Sequence[tuple[Sense, int]]) -> tuple[Sense, int]:
+    """The choice that does best; the first of equals, as the plainer ones come first."""
+
+    def skill(choice: tuple[Sense, int]) -> float:
+        sense, patterns = choice
         expert = RidgeExpert(patterns // FEW, DETECTORS // FEW)
         expert.fit(lesson, sense)
-        tried.append((_skill(lesson, expert.found), sense, patterns))
-    # The first of equals: the plainer choice comes first.
-    _, sense, patterns = max(tried, key=lambda one: one[0])
-    return sense, patterns
+        return _skill(lesson, expert.found)
+
+    return max(choices, key=skill)
+
+
+def _windows(state: dict[str, np.ndarray]) -> Windows:
+    return Windows(tuple(state[str(number)] for number in range(len(WIDTHS))), state["biases"])
 
 
 def _shortened(lesson: Lesson) -> Lesson:

@@ -10,7 +10,7 @@ from mmalign.data.clip import Steps
 from mmalign.data.task import Classification
 from mmalign.experts.augment import Augment
 from mmalign.experts.contract import Evidence, Expert, Lesson, under
-from mmalign.experts.inputs import Inputs, Sense, fit_inputs
+from mmalign.experts.inputs import Inputs, Sense, fit_inputs, step_gain
 from mmalign.experts.recipe import Recipe, padded, train_taps
 from mmalign.experts.taps import Taps
 
@@ -42,7 +42,7 @@ class TapsExpert(Expert):
             self.network = Taps(
                 clips[0].shape[1],
                 lesson.outputs,
-                step_gain=_step_gain(clips) if sense.smooth else 0.0,
+                step_gain=step_gain(clips) if sense.smooth else 0.0,
                 dim=self.dim,
                 blocks=3 if sense.smooth else 1,
             )
@@ -97,14 +97,6 @@ def batches_by_length(lengths: Sequence[int]) -> Iterator[list[int]]:
         batch.append(row)
     if batch:
         yield batch
-
-
-def _step_gain(clips: Sequence[Steps]) -> float:
-    """What brings differences between steps to the size of the steps."""
-    steps = np.concatenate(clips)
-    differences = np.concatenate([np.diff(one, axis=0) for one in clips])
-    size = float(np.sqrt(np.mean(differences.astype(np.float64) ** 2))) if len(differences) else 0.0
-    return float(np.sqrt(np.mean(steps.astype(np.float64) ** 2))) / size if size else 1.0
 
 
 def _label_scale(lesson: Lesson) -> tuple[float, float]:

@@ -9,6 +9,8 @@ from jaxtyping import Float32
 from mmalign.data.clip import Steps
 
 WIDTHS = (1, 2, 3)
+BLOCK = 8192
+"""Windows that are answered at once: memory does not grow with a clip's length."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,12 @@ class Windows:
         found = []
         for width, weights, bias in zip(WIDTHS, self.weights, self.biases, strict=True):
             rows = _windows(steps, width)
-            answers = np.maximum(rows @ weights + bias, 0.0)
-            found += [answers.mean(axis=0), answers.max(axis=0)]
+            total, highest = np.zeros_like(bias), np.zeros_like(bias)
+            for start in range(0, len(rows), BLOCK):
+                answers = np.maximum(rows[start : start + BLOCK] @ weights + bias, 0.0)
+                total += answers.sum(axis=0)
+                highest = np.maximum(highest, answers.max(axis=0))
+            found += [total / len(rows), highest]
         return np.concatenate(found)
 
 

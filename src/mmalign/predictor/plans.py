@@ -31,9 +31,9 @@ def imputed_steps(
         MMAlignError: If the model has no such target.
     """
     goal = predictor.victim if target is None else target
-    if goal not in predictor.modalities:
-        names = ", ".join(predictor.modalities)
-        raise ConfigError(f"there is no modality {goal!r} to impute; this model reads {names}")
+    if goal not in predictor.model.bank.targets:
+        names = ", ".join(dict.fromkeys(predictor.model.bank.targets)) or "nothing"
+        raise ConfigError(f"this model does not impute {goal!r}; it imputes {names}")
     imputed = []
     for streams in one_by_one(predictor, split):
         known = predictor.model.known(streams.without([goal]))
@@ -59,12 +59,20 @@ def dense_plans(
         MMAlignError: If the model has no such direction, or its imputer does not align.
     """
     chosen = direction or Direction(predictor.visible, predictor.victim)
-    if chosen not in predictor.model.bank.directions:
-        known = ", ".join(f"{s} to {t}" for s, t in predictor.model.bank.directions)
-        raise ConfigError(
-            f"this model does not align {chosen.source!r} to {chosen.target!r}; it knows {known}"
-        )
+    require_direction(predictor, chosen)
     return [_plan(predictor, streams, chosen) for streams in one_by_one(predictor, split)]
+
+
+def require_direction(predictor: Predictor, direction: Direction) -> None:
+    """Check that the model imputes in this direction.
+
+    Raises:
+        ConfigError: If not.
+    """
+    source, target = direction
+    if direction not in predictor.model.bank.directions:
+        known = ", ".join(f"{s} to {t}" for s, t in predictor.model.bank.directions)
+        raise ConfigError(f"this model does not align {source!r} to {target!r}; it knows {known}")
 
 
 @torch.no_grad()

@@ -80,4 +80,5 @@ def sense_in_words(sense: Sense) -> str:
     centred = "each clip loses its mean" if sense.centre else "means stay"
     scaled = "a scale for each channel" if sense.own_scale else "one scale"
     kind = "a signal" if sense.smooth else "a list of separate steps"
+    kind += ", with its changes" if sense.motion else ""
     return f"{kind}; {centred}; {scaled}"

@@ -1,0 +1,93 @@
+"""Clips on their way into a training: their modalities, labels and widths, and validation clips."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from mmalign.data.clip import Clip
+from mmalign.data.intake import Clips, labelled
+from mmalign.data.missingness import surviving_ids
+from mmalign.data.split import Split
+from mmalign.data.task import Task
+from mmalign.errors import DataError, located
+from mmalign.estimator.contract import Groups
+
+VALIDATION_SHARE = 0.15
+
+
+def modality_problems(modalities: Sequence[str] | None) -> list[str]:
+    """What is wrong with a choice of modalities, without a look at clips."""
+    if isinstance(modalities, str):
+        return [f"modalities must be a list of names, got {modalities!r}"]
+    if modalities is not None and not 0 < len(modalities) == len(set(modalities)):
+        return [f"modalities must be one or more different names, got {list(modalities)}"]
+    return []
+
+
+def require_modalities(rows: Split | list[Clip], modalities: Sequence[str]) -> None:
+    """Check that the chosen modalities are in the clips.
+
+    Raises:
+        DataError: If one of them is not.
+    """
+    known = known_modalities(rows)
+    for name in modalities:
+        if name not in known:
+            raise unknown_modality(name, known)
+
+
+def known_modalities(rows: Split | list[Clip]) -> list[str]:
+    """Names of the modalities that clips have."""
+    if isinstance(rows, Split):
+        return list(rows.sequences)
+    return list(dict.fromkeys(name for clip in rows for name in clip.sequences))
+
+
+def unknown_modality(name: str, known: Iterable[str]) -> DataError:
+    """What is said of a modality that is not in the clips."""
+    return DataError(f"there is no modality {name!r}", fix=f"These clips have {', '.join(known)}.")
+
+
+def labelled_split(name: str, clips: Clips, modalities: list[str], task: Task) -> Split:
+    """The clips with labels in the terms of the task; errors name the split.
+
+    Raises:
+        DataError: If a clip has no label, or one that is not the task's.
+    """
+    with located(split=name):
+        return labelled(clips, modalities, task)
+
+
+def first_width(split: Split, modality: str) -> int:
+    """Features of the modality's first sequence.
+
+    Raises:
+        DataError: If no clip has it.
+    """
+    for steps in split.sequences[modality]:
+        if steps is not None:
+            return int(steps.shape[1])
+    raise DataError(
+        "no training clip has the modality", modality=modality, fix="Give some that have it."
+    )
+
+
+def set_aside(train: Split, seed: int, groups: Groups | None = None) -> tuple[Split, Split]:
+    """Training and validation clips, chosen by a hash of their ids, or of their groups.
+
+    The ids are salted: a protocol's survivors, drawn by the same hash, would all be chosen.
+
+    Raises:
+        DataError: If there is one unit alone.
+    """
+    salted = [f"validation:{groups(clip_id) if groups else clip_id}" for clip_id in train.ids]
+    units = list(dict.fromkeys(salted))
+    if len(units) < 2:
+        raise DataError(
+            "there is nothing to set aside for validation",
+            fix="Give valid=…, or clips of two groups or more.",
+        )
+    count = max(1, int(VALIDATION_SHARE * len(units)))
+    chosen = surviving_ids(units, count=count, seed=seed)
+    is_valid = np.array([unit in chosen for unit in salted])
+    return train.select(np.flatnonzero(~is_valid)), train.select(np.flatnonzero(is_valid))

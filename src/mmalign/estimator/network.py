@@ -1,0 +1,329 @@
+"""An estimator around a network: any of its modalities may be missing."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Float
+
+from mmalign.data.clip import Clip
+from mmalign.data.dataset import Dataset
+from mmalign.data.intake import Clips, gathered, labelled, task_of, with_labels_that_fit
+from mmalign.data.split import Split
+from mmalign.data.task import Classification, Labels, Task
+from mmalign.errors import ConfigError, MMAlignError, located
+from mmalign.estimator.clips import (
+    first_width,
+    known_modalities,
+    labelled_split,
+    modality_problems,
+    require_modalities,
+    set_aside,
+)
+from mmalign.estimator.contract import Groups, MMAlign
+from mmalign.imputers import Direction
+from mmalign.predictor.device import choose_device
+from mmalign.predictor.features import check_any, with_modalities
+from mmalign.predictor.plans import dense_plans, imputed_steps, require_direction
+from mmalign.predictor.predictor import Predictor, Watch, prediction_table
+from mmalign.runs.artifact import Artifact, artifact_of
+from mmalign.runs.manifest import Saved
+from mmalign.training.config import Config, config_to_json
+from mmalign.training.loop import Training
+from mmalign.training.losses import TrainingError
+from mmalign.training.methods import configure, find_method, seen_subset, settings_of
+
+
+class NetworkMMAlign(MMAlign):
+    """Trains on clips that lack any of the modalities, and predicts on such clips.
+
+    Args:
+        modalities: Which to read; all that the training clips have by default.
+        device: `auto`, `cpu`, `cuda`, ….
+        settings: Any field of `mmalign.training.config.Config`, e.g. `window=8`.
+
+    >>> from mmalign.data.joint_twin import JointTwinConfig, joint_twin
+    >>> data = joint_twin(JointTwinConfig(clips=(24, 8, 8)))
+    >>> model = MMAlign(method="mmalign", epochs=1, warm_up=0).fit(data)
+    >>> model.predict(data["test"].without("m2", data["test"].ids)).shape
+    (8,)
+    """
+
+    def __init__(
+        self, *, modalities: Sequence[str] | None = None, device: str = "auto", **settings: Any
+    ) -> None:
+        problems = modality_problems(modalities)
+        if problems:
+            raise ConfigError(problems)
+        self.modalities = None if modalities is None else list(modalities)
+        self._start(device, settings)
+
+    def _start(self, device: str, settings: dict[str, Any]) -> None:
+        self.device = device
+        self.settings = settings
+        self.config = configure(settings)
+        self.predictor: Predictor | None = None
+        self.history: list[dict[str, Any]] = []
+
+    # --- scikit-learn's manners -----------------------------------------------------------
+
+    def _named(self) -> dict[str, Any]:
+        """The arguments that are no settings."""
+        return {"modalities": self.modalities, "device": self.device}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
+        """All constructor arguments, as `sklearn.base.clone` wants them."""
+        return {**self._named(), **config_to_json(self.config)}
+
+    def arguments(self) -> dict[str, Any]:
+        """What is read, the device, and the settings that were asked for."""
+        return {**self._named(), **self.settings}
+
+    def __repr__(self) -> str:
+        chosen = {} if self.modalities is None else {"modalities": self.modalities}
+        shown = {**chosen, **self.settings}
+        return f"MMAlign({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+
+    # --- training -------------------------------------------------------------------------
+
+    def fit(
+        self, train: Clips | Dataset, valid: Clips | None = None, groups: Groups | None = None
+    ) -> "NetworkMMAlign":
+        """Learn from clips, complete and incomplete ones; keep the epoch that validates best.
+
+        Args:
+            train: Training clips, or a dataset with `train` and perhaps `valid`.
+            valid: Validation clips; without them, 15 % of the training clips are set aside.
+                Their classes are compared by name.
+            groups: From a clip's id to its person or video: a group is set aside as a whole.
+
+        Raises:
+            DataError: If a modality or the labels are not in the clips, or validation clips have
+                labels that training clips cannot have.
+            TrainingError: If a loss is not finite; the best epoch before it, if any, is kept.
+        """
+        if isinstance(train, Dataset):
+            valid = valid if valid is not None or "valid" not in train.splits else train["valid"]
+            train = train["train"]
+        dataset = self._to_learn_from(train, valid, groups)
+        training = Training(
+            dataset,
+            self.config,
+            modalities=tuple(dataset.dims),
+            targets=self._targets,
+            validations={"valid": dataset["valid"]},
+            device=choose_device(self.device),
+        )
+        try:
+            training.run()
+        except TrainingError as error:
+            raise TrainingError(f"{error} {self._keep_what_there_is(training)}") from error
+        self._keep_best(training)
+        return self
+
+    def _keep_best(self, training: Training) -> None:
+        self.predictor, self.history = training.select("valid"), training.state.history
+
+    def _keep_what_there_is(self, training: Training) -> str:
+        """Keep the best epoch of a training that broke off; tells what was kept."""
+        epochs = len(training.state.history)
+        if epochs == 0:
+            return "No epoch was finished: nothing of it is kept."
+        self._keep_best(training)
+        return f"Kept the best of {epochs} finished epoch{'s' if epochs > 1 else ''}."
+
+    def _to_learn_from(self, train: Clips, valid: Clips | None, groups: Groups | None) -> Dataset:
+        """Both splits as the method sees them, their labels in the same terms."""
+        rows = gathered(train)
+        task, names = task_of(rows), self._chosen(rows)
+        known = labelled_split("train", rows, names, task)
+        if valid is None:
+            known, held_out = set_aside(known, self.config.seed, groups)
+        else:
+            held_out = labelled_split("valid", valid, names, task)
+        return self._seen({"train": known, "valid": held_out}, names, task)
+
+    @property
+    def _targets(self) -> Sequence[str] | None:
+        """What may have to be imputed, if the arguments say it."""
+        return None
+
+    def _chosen(self, rows: Split | list[Clip]) -> list[str]:
+        """The modalities to read, in the model's order; by name unless they were chosen."""
+        if self.modalities is None:
+            return sorted(known_modalities(rows))
+        require_modalities(rows, self.modalities)
+        return self.modalities
+
+    def _seen(self, splits: Mapping[str, Split], names: list[str], task: Task) -> Dataset:
+        shown = {name: with_modalities(split, names) for name, split in splits.items()}
+        dims = {name: first_width(shown["train"], name) for name in names}
+        for name, split in shown.items():
+            with located(split=name):
+                check_any(split, dims)
+        return seen_subset(find_method(self.config.method), Dataset(task, dims, shown), names)
+
+    # --- using a fitted model -------------------------------------------------------------
+
+    @property
+    def fitted(self) -> Predictor:
+        """What predicts.
+
+        Raises:
+            MMAlignError: If the model is not fitted yet.
+        """
+        if self.predictor is None:
+            raise MMAlignError("this model is not fitted. Call fit(train, valid=…) first.")
+        return self.predictor
+
+    @property
+    def task(self) -> Task | None:
+        """What is predicted; none before `fit`."""
+        return None if self.predictor is None else self.predictor.task
+
+    def predict(self, clips: Clips) -> Labels:
+        """One prediction a clip: a number, or the index of a class in `classes_`.
+
+        Labels are not looked at: clips may have any, or none.
+
+        Raises:
+            DataError: If features do not fit the model, or its output is not finite.
+        """
+        return self.fitted.to_labels(self.fitted.outputs(self.prepared(clips)))
+
+    def predict_proba(self, clips: Clips) -> Float[np.ndarray, "clips classes"]:
+        """Probability of each class, in the order of `classes_`.
+
+        Raises:
+            DataError: If features do not fit the model, or its output is not finite.
+            MMAlignError: If the task is regression.
+        """
+        if not isinstance(self.fitted.task, Classification):
+            raise MMAlignError("probabilities need a classification task. Use predict.")
+        shares: Float[np.ndarray, "clips classes"] = (
+            self.fitted.outputs(self.prepared(clips)).softmax(dim=-1).numpy()
+        )
+        return shares
+
+    def score(self, clips: Clips) -> dict[str, float]:
+        """The task's metrics on labelled clips; classes are compared by name.
+
+        Raises:
+            DataError: If a clip has no label, or one that the model does not know, or an output is
+                not finite.
+        """
+        split = labelled(clips, list(self.reads), self.fitted.task)
+        return self.fitted.evaluate(self.prepared(split))
+
+    def impute(self, clips: Clips, target: str | None = None) -> list[Float[np.ndarray, "_ _"]]:
+        """The hidden steps `[time, dim]` that would stand in for the target, clip by clip.
+
+        Raises:
+            ConfigError: If the model does not impute the target.
+            DataError: If a clip has nothing else, or its output is not finite.
+        """
+        return imputed_steps(self.fitted, self.prepared(clips), target)
+
+    def align(
+        self, clips: Clips, source: str | None = None, target: str | None = None
+    ) -> list[Float[np.ndarray, "_ _"]]:
+        """One dense plan `[source time, target time]` a clip.
+
+        The solver's where the clip has the target, the fitter's prediction where it has not.
+
+        Raises:
+            ConfigError: If the ends are not named, or the model has no such direction.
+            DataError: If a clip lacks the source, or its output is not finite.
+            MMAlignError: If the method does not align.
+        """
+        if not find_method(self.config.method).is_aligned:
+            raise MMAlignError(f"method {self.config.method!r} does not align modalities")
+        chosen = self.direction(source, target)
+        return dense_plans(self.fitted, self.prepared(clips), chosen)
+
+    def direction(self, source: str | None = None, target: str | None = None) -> Direction:
+        """The direction that is meant: the named one, or the only one of a pair.
+
+        Raises:
+            ConfigError: If one end alone is named, or none where there are several directions, or
+                the model does not know this one.
+        """
+        if source is not None and target is not None:
+            require_direction(self.fitted, Direction(source, target))
+            return Direction(source, target)
+        pair = self.fitted.model.pair
+        if source is not None or target is not None or pair is None:
+            known = ", ".join(f"{s} to {t}" for s, t in self.fitted.model.bank.directions)
+            raise ConfigError(f"give both source and target; this model aligns {known}")
+        return pair
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The modalities of the fitted model."""
+        return self.fitted.modalities
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether the method is meant for clips as a protocol's masks leave them."""
+        return find_method(self.config.method).is_masked
+
+    def table(self, splits: Mapping[str, Split]) -> pa.Table:
+        """Split, id, prediction, label where known, and which modalities were there.
+
+        Raises:
+            DataError: If features do not fit the model, or its output is not finite.
+        """
+        return prediction_table(self.fitted, {n: self.prepared(s) for n, s in splits.items()})
+
+    def watch_with(self, watch: Watch) -> None:
+        """Let `watch` see the batches go by that are predicted from now on."""
+        self.predictor = replace(self.fitted, watch=watch)
+
+    def prepared(self, clips: Clips) -> Split:
+        """The clips as the model sees them: checked, and its modalities only.
+
+        A modality that no clip has need not be there at all. Labels are left out unless all of
+        them are in the terms of the model's task.
+
+        Raises:
+            DataError: If a clip has none of them, or features do not fit the model.
+        """
+        names = list(self.reads)
+        split = with_modalities(with_labels_that_fit(clips, names, self.fitted.task), names)
+        check_any(split, self.fitted.features())
+        return split
+
+    # --- files ----------------------------------------------------------------------------
+
+    def saved(self) -> Saved:
+        """The model as it is written.
+
+        Raises:
+            MMAlignError: If it is not fitted.
+        """
+        return Artifact(self.fitted, self.config).saved()
+
+    @classmethod
+    def restored(cls, saved: Saved, folder: Path, *, device: str) -> "NetworkMMAlign":
+        """The model that `saved` gave, on a device.
+
+        Raises:
+            ConfigError: If there is no such device here.
+            CorruptArtifactError: If it gave something else.
+        """
+        place = choose_device(device)
+        artifact = artifact_of(saved, folder)
+        artifact.predictor.model.to(place)
+        model = cls.of(artifact.predictor, artifact.config)
+        model.device = device
+        return model
+
+    @classmethod
+    def of(cls, predictor: Predictor, config: Config) -> "NetworkMMAlign":
+        """An estimator around a model that was trained elsewhere."""
+        model = cls(modalities=predictor.modalities, **settings_of(config))
+        model.predictor = predictor
+        return model
