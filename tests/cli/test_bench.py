@@ -53,6 +53,8 @@ def test_the_table_holds_every_entry_and_setting(grid):
 MISTAKES = [
     (["--suite", "mian"], "unknown suite 'mian'; did you mean 'main'?"),
     (["--methods", "mmalgn"], "unknown method 'mmalgn'; did you mean 'mmalign'?"),
+    (["--suite", "subsets", "--methods", "ub"], "'ub' does not answer for subsets; there are"),
+    (["--suite", "subsets", "--methods", "lb", "--modalities", "smell"], "no modality 'smell'"),
     (["--pairs", "visible:smell"], "no modality 'smell'"),
     (["--pairs", "visible"], "'visible' is not of the form visible:victim"),
     (["--pairs", "visible:visible"], "a pair needs two modalities"),
@@ -61,6 +63,7 @@ MISTAKES = [
     (["--survival", "most"], "'most' is not a list of numbers"),
     (["--survival", "1.5"], "a survival rate lies in (0, 1], got 1.5"),
     (["--set", "epochs=3"], "holds another grid; epochs was 2, is 3"),
+    (["--strong"], "holds another grid; "),
     (["--set", "seed=3"], "seed is not a setting of a suite: use --seeds"),
     (["--set", "windw=3"], "did you mean 'window'"),
     (["--address", "somewhere:1"], "--address is the address of a Ray cluster"),

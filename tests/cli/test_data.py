@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -210,14 +211,34 @@ def test_unknown_policy_is_a_usage_error(native, tmp_path):
     )
 
 
-def test_demo_trains_draws_and_reports(tmp_path):
-    flags = "--epochs", "1", "--seeds", "2"
-    done = mmalign("demo", "--out", tmp_path, *flags, env=os.environ | {"COLUMNS": "100"})
+NO_SKTIME = """
+import sys
+sys.modules["sktime"] = None
+from mmalign.cli.main import main
+main()
+"""
+
+
+def test_demo_trains_draws_and_reports_also_without_sktime(tmp_path):
+    words = "demo", "--out", f"{tmp_path}", "--epochs", "1", "--seeds", "2"
+    done = subprocess.run(
+        [sys.executable, "-c", NO_SKTIME, *words],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+        env=os.environ | {"COLUMNS": "100"},
+    )
     assert done.returncode == 0, done.stderr
-    for row in ("majority class", "LB", "zero-fill", "MM-Align", "MM-Align, improved", "UB"):
+    assert "MiniRocket is left out: it needs pip install 'mmalign[anchors]'" in done.stderr
+    for row in ("majority class", "LB", "zero-fill", "MM-Align, improved", "experts", "constant"):
         assert row in done.stdout
+    assert "accelerometer + gyroscope" in done.stdout
+    assert re.search(r"in \d of\s+3 subsets", done.stdout)
     for name in ("clips.png", "missingness.png", "plan.png"):
         assert (tmp_path / name).read_bytes()[:4] == b"\x89PNG"
     assert (tmp_path / "model" / "model.safetensors").exists()
     assert f"report: {tmp_path}/report/report.html" in done.stdout.replace("\n", "")
-    assert "MM-Align, improved" in (tmp_path / "report" / "report.html").read_text()
+    page = (tmp_path / "report" / "report.html").read_text()
+    assert "MM-Align, improved" in page
+    assert "Which should I use?" in page

@@ -6,6 +6,7 @@ import torch
 from mmalign.cli.trainees import Asked
 from mmalign.errors import ConfigError, DataError
 from mmalign.runs.experts_training import ExpertsTraining
+from mmalign.runs.network_training import NetworkTraining
 from mmalign.runs.pair_training import PairTraining
 from mmalign.training.distributed import World
 from tests.training.small import small_dataset
@@ -30,6 +31,19 @@ def test_a_pair_is_the_paper_s():
     assert isinstance(made, PairTraining)
     (protocol,) = made.protocols
     assert (protocol.survival, protocol.setting, made.config.method) == (0.1, "A", "mmalign")
+
+
+def test_any_method_takes_data_as_it_is():
+    made = trainee(settings={"method": "dynamic-window", "seed": 3}, survival="victim=0.5")
+    assert isinstance(made, NetworkTraining)
+    (protocol,) = made.protocols.values()
+    assert (dict(protocol.survival), protocol.seed) == ({"victim": 0.5}, 3)
+    assert (made.modalities, made.config.seed, made.config.gate) == (None, 3, True)
+    made.check()
+    chosen = trainee(settings={"method": "lb"}, modalities="victim")
+    assert (chosen.modalities, dict(chosen.protocols)) == (("victim",), {})
+    with pytest.raises(DataError, match="no modality 'smell'"):
+        trainee(settings={"method": "ub"}, survival="smell=0.5").check()
 
 
 def test_experts_take_the_paper_s_protocol():
@@ -57,7 +71,9 @@ def test_rates_take_modalities_away():
         ({"visible": "a"}, "both of --visible and --victim"),
         ({"visible": "a", "victim": "b", "modalities": "a"}, "--modalities is for experts"),
         ({"visible": "a", "victim": "b", "survival": "half"}, "'half' is not a number"),
-        ({"settings": {"method": "smil"}}, "smil imputes one modality: give --visible"),
+        ({"settings": {"method": "smli"}}, "unknown method 'smli'; did you mean 'smil'"),
+        ({"settings": {"method": "smil"}, "modalities": "a,a"}, "one or more different names"),
+        ({"settings": {"method": "smil"}, "survival": "0.5"}, "not of the form modality=rate"),
         ({"settings": {"seed": -1}}, "seed must be"),
         ({"survival": "0.5"}, "not of the form modality=rate.*a rate alone needs --visible"),
         ({"survival": "text=much"}, "'text=much' is not of the form"),

@@ -105,10 +105,11 @@ MISTAKES = [
     (["train", "{data}", "--out", "{new}", "--set", "window=3"], "belongs to the paper's methods"),
     (["train", "{data}", "--out", "{new}", "--set", "epoch=3"], "did you mean 'epochs'"),
     (["train", "{data}", "--out", "{new}", "--visible", "pose"], "both of --visible and --victim"),
-    (["train", "{data}", "--out", "{new}", "--method", "mmalign"], "give --visible and --victim"),
+    (["train", "{data}", "--out", "{new}", "--method", "mmalgn"], "did you mean 'mmalign'"),
     (["train", "{data}", "--out", "{new}", "--setting", "B"], "needs --visible and --victim"),
     (["train", "{data}", "--out", "{new}", "--tensorboard"], "leave it out"),
     (["train", "{data}", "--out", "{new}", "--improved"], "belongs to the paper's methods"),
+    (["train", "{data}", "--out", "{new}", "--strong"], "belongs to the paper's methods"),
     (["train", "{data}", "--out", "{new}", "--device", "abacus"], "experts compute on the CPU"),
 ]
 

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmalign.data import Batches, Clip, Regression, Split
-from mmalign.data.gaps import require_no_gaps
 from mmalign.data.moments import moments
 from mmalign.data.non_finite import require_finite
 from mmalign.errors import DataError
@@ -117,7 +116,7 @@ def test_no_cost_where_there_are_no_gaps():
     split = split_of([Clip("a", 0.0, {"wrist": np.ones((2, 3)), "pose": np.ones((2, 2))})])
     assert next(Batches(split, DIMS).in_order()).observed == {}
     assert [observed.tolist() for observed in split.observed("wrist")] == [[True, True]]
-    require_no_gaps(split.gapped)
+    assert split.gapped == frozenset()
 
 
 def test_moments_are_those_of_the_observed_steps():
@@ -152,11 +151,6 @@ def test_other_faults_of_a_modality_with_gaps_are_still_found():
     )
     with pytest.raises(DataError, match="step 0, feature 1: non-finite"):
         require_finite(split)
-
-
-def test_models_that_know_no_gaps_refuse_them():
-    with pytest.raises(DataError, match="modality pose: steps are missing inside sequences"):
-        require_no_gaps({"wrist", "pose"})
 
 
 def test_observed_of_an_unknown_modality_is_refused():

@@ -12,7 +12,9 @@ from mmalign.data.split_rules import SplitRule
 from mmalign.experiments.keeping import Keep
 from mmalign.experiments.source import Source
 from mmalign.experiments.study import Choice, Study, StudyTable, read_study
+from mmalign.experiments.subset_suites import SUBSET_SUITES
 from mmalign.experiments.suites import SUITES
+from mmalign.experiments.systems import CANDIDATES
 from tests.docs.pages import ROOT, blocks
 from tests.training.small import small_protocol, small_run
 
@@ -29,7 +31,11 @@ def first_column(heading: str) -> set[str]:
 
 
 def test_every_suite_is_explained():
-    assert first_column("Suites") == {*SUITES, "all"}
+    assert first_column("Suites") == {*SUITES, *SUBSET_SUITES, "all"}
+
+
+def test_every_system_that_answers_for_subsets_is_explained():
+    assert first_column("Any subset of modalities") == set(CANDIDATES)
 
 
 def test_every_way_to_keep_weights_is_explained():

@@ -163,6 +163,16 @@ def test_groups_are_set_aside_as_a_whole(data):
         set_aside(data["train"], 0, lambda _: "one")
 
 
+def test_groups_that_the_data_tells_are_set_aside_as_a_whole(data):
+    whose = tuple(clip_id[-1] for clip_id in data["train"].ids)
+    told = replace(data["train"], groups=whose)
+    expected = set_aside(data["train"], 0, lambda clip_id: clip_id[-1])
+    for found, wanted in zip(set_aside(told, 0), expected, strict=True):
+        assert found.ids == wanted.ids
+    alone = replace(data["train"], groups=("one",) * len(data["train"]))
+    assert set_aside(alone, 0)[1].ids == set_aside(data["train"], 0)[1].ids
+
+
 def test_a_dataset_that_really_lacks_the_victim_is_predicted(model, data):
     alone = data["test"].only(["visible"])
     missing = data["test"].without("victim", data["test"].ids)

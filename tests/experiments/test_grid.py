@@ -13,12 +13,13 @@ from mmalign.experiments.grid import extend_grid, open_grid, plan_grid
 from mmalign.experiments.job import Job
 from mmalign.experiments.source import Source
 from mmalign.experiments.suites import list_entries
-from mmalign.training.config import Config
+from mmalign.training.config import STRONG, Config
 from tests.experiments.tiny import SETTINGS, tiny_grid, tiny_scope
 from tests.training.small import poisoned, small_dataset
 
 JOB = Job(visible="text", victim="vision", survival=0.5, config=Config())
 CHANGED: dict[str, object] = {"dim": 64, "heads": 2, "kernel": 3, "method": "zero-fill"}
+CHANGED |= STRONG
 
 
 def other_value(name: str, value: object) -> object:

@@ -7,7 +7,9 @@ import pytest
 
 from mmalign.errors import ConfigError, DataError
 from mmalign.experiments.cost import longest_first, relative_cost
-from mmalign.experiments.suites import SUITES, SYSTEMS, all_pairs, list_entries
+from mmalign.experiments.suites import SUITES, all_pairs, list_entries
+from mmalign.experiments.systems import SYSTEMS
+from mmalign.training.config import STRONG, config_to_json
 from tests.experiments.tiny import SETTINGS, tiny_scope
 from tests.training.small import small_dataset
 
@@ -49,6 +51,14 @@ def test_bounds_do_not_depend_on_the_rate_and_methods_do():
         rates.setdefault(entry.system, set()).add(entry.job.survival)
     assert rates["LB"] == rates["UB"] == {1.0}
     assert rates["MM-Align"] == rates["LB, complete split only"] == {0.1, 0.5}
+
+
+def test_one_recipe_makes_every_row_strong():
+    scope = tiny_scope(methods=tuple(SYSTEMS), settings={**SETTINGS, **STRONG})
+    for suite in ("main", "ablation"):
+        for entry in list_entries(DATA, scope, [suite]):
+            found = config_to_json(entry.job.config)
+            assert {name: found[name] for name in STRONG} == STRONG
 
 
 MISTAKES = [

@@ -5,8 +5,10 @@ from pathlib import Path
 
 from mmalign.data import write_native
 from mmalign.experiments.grid import Grid, extend_grid
+from mmalign.experiments.scope import Scope
 from mmalign.experiments.source import Source
-from mmalign.experiments.suites import Scope, find_systems, list_entries
+from mmalign.experiments.suites import list_entries
+from mmalign.experiments.systems import find_systems
 from tests.training.small import small_dataset
 
 PAIR = ("visible", "victim")

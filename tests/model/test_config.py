@@ -13,6 +13,8 @@ from mmalign.model.config import BackboneConfig
         ({"dropout": 1.0}, "dropout must be in"),
         ({"kernel": 2}, "kernel must be odd"),
         ({"encoder_layers": 0}, "encoder_layers"),
+        ({"norm": "post"}, "norm must be paper or pre, got .post."),
+        ({"pool": "mean"}, "pool must be cls or"),
     ],
 )
 def test_nonsense_is_refused(changes, message):

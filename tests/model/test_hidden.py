@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmalign.model.hidden import Known
+from mmalign.model.hidden import Hidden, Known
 from tests.imputers.test_mmalign import hidden
 
 
@@ -33,3 +33,13 @@ def test_chosen_clips_are_found_among_those_that_have_it():
     chosen = known.of(torch.tensor([False, False, True, True]))
     assert torch.equal(chosen.head, own.head[1:])
     assert torch.equal(chosen.steps, own.steps[1:, :3])
+
+
+def test_mean_and_maximum_leave_padding_out():
+    own = hidden([4, 1, 3])
+    noisy = Hidden(own.head, own.steps.clone(), own.lengths)
+    for row, length in enumerate(own.lengths):
+        noisy.steps[row, length:] = torch.inf
+        steps = own.steps[row, :length]
+        expected = torch.cat((steps.mean(dim=0), steps.amax(dim=0)))
+        torch.testing.assert_close(noisy.pooled[row], expected)

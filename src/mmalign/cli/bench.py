@@ -28,13 +28,21 @@ def bench(
     out: Annotated[Path, typer.Option(help="Directory to create, or to go on with.")],
     suite: Annotated[
         list[str] | None,
-        typer.Option(help="main, ablation, window, epsilon, speed, alignment, case, or all."),
+        typer.Option(
+            help="subsets, random-missing, gaps; or the paper's main, ablation, window, epsilon, "
+            "speed, alignment, case, or all of these."
+        ),
+    ] = None,
+    modalities: Annotated[
+        str | None,
+        typer.Option(help="Whose subsets to ask about, a,b,…  Default: all of the data's."),
     ] = None,
     pairs: Annotated[
         str | None, typer.Option(help="visible:victim,…  Default: all ordered pairs.")
     ] = None,
     methods: Annotated[
-        str | None, typer.Option(help="Rows of the main table, a,b,…  Default: all.")
+        str | None,
+        typer.Option(help="Rows of the main table, a,b,…; of subsets: experts,minirocket,lb,…."),
     ] = None,
     survival: Annotated[
         str, typer.Option(help="Shares of training clips that keep the victim.")
@@ -42,6 +50,7 @@ def bench(
     seeds: options.Seeds = "5",
     config: options.ConfigFile = None,
     settings: options.Settings = None,
+    strong: options.Strong = False,
     engine: options.EngineName = "local",
     jobs: options.Jobs = None,
     address: options.Address = None,
@@ -75,23 +84,22 @@ def bench(
         conduct_study(Path(data), root, only, options.make_engine(engine, jobs, address), out)
         return
     if not suite:
-        raise ConfigError("which suite? Give --suite main, or a study file in place of the data")
+        raise ConfigError("which suite? Give --suite subsets, or a study file in place of the data")
     from mmalign.experiments.grid import extend_grid, plan_grid
-    from mmalign.experiments.suites import (
-        SUITES,
-        SYSTEMS,
-        Scope,
-        all_pairs,
-        find_systems,
-        list_entries,
-    )
+    from mmalign.experiments.scope import Scope
+    from mmalign.experiments.suites import all_pairs, list_entries
+    from mmalign.training.config import STRONG
 
-    names = list(SUITES) if ALL in suite else list(dict.fromkeys(suite))
+    names = list_suites(suite)
     reach: dict[str, Any] = {
         "survivals": parse_rates(survival),
         "seeds": options.parse_seeds(seeds),
-        "systems": find_systems(SYSTEMS if methods is None else options.split_list(methods)),
-        "settings": options.choose_settings(bench, config, settings),
+        "modalities": [] if modalities is None else options.split_list(modalities),
+        "settings": {
+            **(STRONG if strong else {}),
+            **options.choose_settings(bench, config, settings),
+        },
+        **choose_systems(names, methods),
     }
     asked = None if pairs is None else parse_pairs(pairs)
     source = options.make_source(data, non_finite=non_finite, label=label, vectors=vectors)
@@ -107,6 +115,40 @@ def bench(
         _run(grid, runner, out, keep)
     _conclude(grid)
     typer.echo(f"next: mmalign report {out}")
+
+
+def list_suites(asked: list[str]) -> list[str]:
+    """Every suite once; `all` are those of the paper."""
+    from mmalign.experiments.suites import SUITES
+
+    return list(dict.fromkeys(one for name in asked for one in (SUITES if name == ALL else [name])))
+
+
+def choose_systems(suites: list[str], methods: str | None) -> dict[str, Any]:
+    """Rows of the paper's suites, and of suites about subsets; what was not asked for is left out.
+
+    Raises:
+        ConfigError: If a suite has no such row, or MiniRocket is asked for and cannot be trained.
+    """
+    from mmalign.experiments.anchors.minirocket import INSTALL, is_installed, require_installed
+    from mmalign.experiments.anchors.minirocket import KIND as MINIROCKET
+    from mmalign.experiments.subset_suites import SUBSET_SUITES
+    from mmalign.experiments.systems import USUAL, find_candidates, find_systems
+
+    is_of_subsets = [name in SUBSET_SUITES for name in suites]
+    asked = None if methods is None else options.split_list(methods)
+    found: dict[str, Any] = {}
+    if asked is not None and not all(is_of_subsets):
+        found["systems"] = find_systems(asked)
+    if any(is_of_subsets):
+        names = list(USUAL) if asked is None else asked
+        if asked is not None and MINIROCKET in asked:
+            require_installed()
+        elif MINIROCKET in names and not is_installed():
+            names = [name for name in names if name != MINIROCKET]
+            typer.echo(f"MiniRocket is left out: it needs {INSTALL}", err=True)
+        found["candidates"] = find_candidates(names)
+    return found
 
 
 def _refuse_beside_study(context: typer.Context) -> None:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from mmalign.experiments.grid import Grid
 
 VISIBLE, VICTIM, SURVIVAL = "accelerometer", "gyroscope", 0.1
-METHODS = ("lb", "zero-fill", "uniform-window", "mmalign", "mmalign-improved", "ub")
-SUITES = ("main", "alignment", "case")
+METHODS = ("lb", "zero-fill", "mmalign-improved")
+PAPER = ("main",)
 
 
 def demo(
@@ -23,9 +23,10 @@ def demo(
     epochs: Annotated[int, typer.Option(min=1, help="Most epochs of training.")] = 20,
     seeds: Annotated[int, typer.Option(min=2, help="Runs of each method.")] = 3,
 ) -> None:
-    """Train on smartwatch data whose gyroscope dies; show the table, and write a report.
+    """Train one model on smartwatch data, let each sensor die, and say whether to use it.
 
-    Start the same command again to continue a demo that was stopped.
+    Beside it stand what one would train for each sensor alone, and the paper's imputers. Start the
+    same command again to continue a demo that was stopped.
     """
     from mmalign.experiments.engines.threads import ONE_THREAD
 
@@ -48,10 +49,11 @@ def demo(
         with GridProgress(grid) as progress:
             run_grid(grid, engine, progress.show)
     _print_scores(grid, seeds)
-    model = _trained(grid)
-    _draw_alignment(dataset, model, out / "plan.png")
-    model.save(out / "model")
+    _draw_alignment(dataset, _trained(grid, "mmalign-improved"), out / "plan.png")
+    _trained(grid, "experts").save(out / "model")
+    answer = _print_subsets(grid, seeds)
     typer.echo(f"pictures: {out}/clips.png, missingness.png, plan.png; model: {out}/model")
+    typer.secho(answer, bold=True)
     typer.echo(f"report: {write_report(grid, out / 'report')}")
 
 
@@ -68,18 +70,46 @@ def _draw_data(dataset: "Dataset", out: Path) -> None:
 
 
 def _plan(dataset: "Dataset", folder: Path, epochs: int, seeds: int) -> "Grid":
+    from mmalign.cli.bench import choose_systems
     from mmalign.experiments.grid import extend_grid
+    from mmalign.experiments.scope import Scope
     from mmalign.experiments.source import Source
-    from mmalign.experiments.suites import Scope, find_systems, list_entries
+    from mmalign.experiments.subset_suites import SUBSETS
+    from mmalign.experiments.suites import list_entries
+    from mmalign.experiments.systems import find_systems
 
+    suites = [SUBSETS, *PAPER]
     scope = Scope(
         pairs=[(VISIBLE, VICTIM)],
         survivals=[SURVIVAL],
         seeds=range(seeds),
         systems=find_systems(METHODS),
         settings={"epochs": epochs, "patience": 8},
+        **choose_systems(suites, None),
     )
-    return extend_grid(folder, dataset, Source("smartwatch"), list_entries(dataset, scope, SUITES))
+    return extend_grid(folder, dataset, Source("smartwatch"), list_entries(dataset, scope, suites))
+
+
+def _print_subsets(grid: "Grid", seeds: int) -> str:
+    """Show what each system scores with each sensor; returns which to use, in a sentence."""
+    from mmalign.cli.tables import print_table
+    from mmalign.experiments.report.main_tables import CONSTANT
+    from mmalign.experiments.report.runs import read_runs
+    from mmalign.experiments.report.subset_scores import SubsetPanel, answer_sentence, subset_title
+    from mmalign.experiments.subset_suites import SUBSETS
+
+    runs = read_runs(grid)
+    panel = SubsetPanel(runs, SUBSETS, tuple(runs.grid.data["dims"]))
+    floor = [100 * panel.floor(subset, panel.measure) for subset in panel.subsets]
+    rows = {
+        system: [100 * panel.mean(system, subset) for subset in panel.subsets]
+        for system in panel.systems
+    }
+    typer.secho(
+        f"test accuracy, mean over {seeds} seeds, with what is left of the sensors", bold=True
+    )
+    print_table([*map(subset_title, panel.subsets)], {CONSTANT: floor} | rows, form="{:.1f} %")
+    return answer_sentence(panel.standings(), runs.seed_count(SUBSETS))
 
 
 def _print_scores(grid: "Grid", seeds: int) -> None:
@@ -101,12 +131,12 @@ def _print_scores(grid: "Grid", seeds: int) -> None:
     print_table(columns, {"majority class": floor} | means, form="{:.1f} %")
 
 
-def _trained(grid: "Grid") -> "MMAlign":
-    """The model to keep: the improved MM-Align of the first seed."""
+def _trained(grid: "Grid", name: str) -> "MMAlign":
+    """The model of a system's first seed."""
     import mmalign
-    from mmalign.experiments.suites import SYSTEMS
+    from mmalign.experiments.systems import CANDIDATES, SYSTEMS
 
-    title, _ = SYSTEMS["mmalign-improved"]
+    title, _ = {**CANDIDATES, **SYSTEMS}[name]
     placed = next(placed for placed in grid.placed if placed.entry.system == title)
     return mmalign.load(grid.run_folder(placed.address))
 

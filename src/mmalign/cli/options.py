@@ -35,6 +35,10 @@ ConfigFile = Annotated[Path | None, typer.Option(help="TOML file of settings.")]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", help="A setting, e.g. --set window=4.")
 ]
+Strong = Annotated[
+    bool,
+    typer.Option("--strong", help="Stronger inputs, layers and recipe than the paper prints."),
+]
 Seeds = Annotated[str, typer.Option(help="How many, or which: 5, 0-4, 0,3,7.")]
 
 EngineName = Annotated[

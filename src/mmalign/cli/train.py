@@ -31,7 +31,7 @@ def train(
     ] = None,
     method: Annotated[
         str | None,
-        typer.Option(help="experts, or what imputes the victim. Default for a pair: mmalign."),
+        typer.Option(help="experts, or what imputes: mmalign, …  Default for a pair: mmalign."),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Weights, order, dropout and masks.")] = None,
     config: options.ConfigFile = None,
@@ -39,6 +39,7 @@ def train(
     improved: Annotated[
         bool, typer.Option("--improved", help="Both passes and step contrast, on top of the paper.")
     ] = False,
+    strong: options.Strong = False,
     non_finite: options.NonFinite = "reject",
     label: options.Label = None,
     vectors: options.Vectors = None,
@@ -48,7 +49,7 @@ def train(
         bool, typer.Option("--tensorboard", help="Write events into OUT/tensorboard.")
     ] = False,
 ) -> None:
-    """Train one model: experts on all modalities as they are, or the paper's method on a pair.
+    """Train one model on all modalities as they are, or the paper's method on a pair.
 
     Start the same command again to continue a run that was stopped.
     """
@@ -58,10 +59,11 @@ def train(
     from mmalign.cli.trainees import Asked
     from mmalign.data import load_dataset
     from mmalign.runs.run import Run
-    from mmalign.training.config import IMPROVED
+    from mmalign.training.config import IMPROVED, STRONG
     from mmalign.training.distributed import join_world
 
     chosen: dict[str, Any] = dict(IMPROVED) if improved else {}
+    chosen |= STRONG if strong else {}
     chosen |= options.choose_settings(train, config, settings)
     chosen |= {k: v for k, v in (("method", method), ("seed", seed)) if v is not None}
     asked = Asked(
@@ -84,7 +86,7 @@ def train(
         run = Run(make(dataset, place, world), out)
         result = run.execute(live.show)
         if world.is_leader:
-            show = _print_subsets if asked.is_of_experts else _print_result
+            show = _print_subsets if "subsets" in result else _print_result
             show(result, run.seconds(), out)
 
 

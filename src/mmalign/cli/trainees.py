@@ -1,4 +1,4 @@
-"""From the options of `mmalign train` to what is trained: a pair, or experts."""
+"""From the options of `mmalign train` to what is trained: experts, a network, or a pair."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Asked:
     Attributes:
         visible: The modality that is always there.
         victim: The modality that may be missing.
-        modalities: Which modalities experts use, a,b,….
+        modalities: Which modalities are used where any may be missing, a,b,….
         survival: A rate for the victim, or a=0.9,b=0.5.
         setting: A or B.
         settings: Method, seed, and whatever else is set.
@@ -47,13 +47,12 @@ class Asked:
         problems = []
         if (self.visible is None) != (self.victim is None):
             problems.append("give both of --visible and --victim, or none")
-        if not self.has_pair and not self.is_of_experts:
-            method = self.settings["method"]
-            problems.append(f"{method} imputes one modality: give --visible and --victim")
         if not self.has_pair and self.setting is not None:
             problems.append("--setting needs --visible and --victim")
         if self.has_pair and self.modalities is not None:
-            problems.append("--modalities is for experts: leave --visible and --victim out")
+            problems.append(
+                "--modalities is for experts and networks: leave --visible and --victim out"
+            )
         if problems:
             raise ConfigError(problems)
 
@@ -84,7 +83,9 @@ class Asked:
         Raises:
             ConfigError: If an option makes no sense.
         """
-        return self._experts() if self.is_of_experts else self._pair()
+        if self.is_of_experts:
+            return self._experts()
+        return self._pair() if self.has_pair else self._network()
 
     def _pair(self) -> "Make":
         from mmalign.runs.pair_training import PairTraining
@@ -96,8 +97,22 @@ class Asked:
             dataset=dataset, protocols=(protocol,), config=config, device=device, world=world
         )
 
+    def _network(self) -> "Make":
+        from mmalign.estimator.network import NetworkMMAlign
+        from mmalign.runs.network_training import NetworkTraining
+
+        config = NetworkMMAlign(modalities=self._names, **self.settings).config
+        names, protocols = self._names, self._subset_protocols(config.seed)
+        return lambda dataset, device, world: NetworkTraining(
+            dataset=dataset,
+            config=config,
+            modalities=None if names is None else tuple(names),
+            protocols=protocols,
+            device=device,
+            world=world,
+        )
+
     def _experts(self) -> "Make":
-        from mmalign.data import SubsetProtocol
         from mmalign.estimator.experts import ExpertsMMAlign
         from mmalign.runs.experts_training import ExpertsTraining
 
@@ -105,15 +120,13 @@ class Asked:
         if unknown:
             known = [f"experts have no setting {n!r}; {_nearest(n)}" for n in unknown]
             raise ConfigError(known)
-        names = None if self.modalities is None else options.split_list(self.modalities)
+        names = self._names
         model = ExpertsMMAlign(modalities=names, device=self.device, **self.settings)
-        protocols: dict[str, Any] = {}
         if self.has_pair:
             protocol = self._pair_protocol(model.seed)
             names, protocols = [protocol.visible, protocol.victim], {protocol.setting: protocol}
-        elif self.survival is not None:
-            rates = parse_rates(self.survival)
-            protocols = {"subsets": SubsetProtocol(survival=rates, seed=model.seed)}
+        else:
+            protocols = self._subset_protocols(model.seed)
         return lambda dataset, _, world: ExpertsTraining(
             dataset=dataset,
             modalities=None if names is None else tuple(names),
@@ -122,6 +135,18 @@ class Asked:
             epochs=model.epochs,
             world=world,
         )
+
+    @property
+    def _names(self) -> list[str] | None:
+        return None if self.modalities is None else options.split_list(self.modalities)
+
+    def _subset_protocols(self, seed: int) -> dict[str, Any]:
+        """What the rates take away; nothing without rates."""
+        from mmalign.data import SubsetProtocol
+
+        if self.survival is None:
+            return {}
+        return {"subsets": SubsetProtocol(survival=parse_rates(self.survival), seed=seed)}
 
     def _pair_protocol(self, seed: int) -> Any:
         from mmalign.data import Protocol
@@ -162,5 +187,5 @@ def _nearest(name: str) -> str:
     from mmalign.training.config import Config
 
     if hasattr(Config, name):
-        return "it belongs to the paper's methods: give --visible and --victim"
+        return "it belongs to the paper's methods: give --method mmalign"
     return suggestion(name, EXPERTS_SETTINGS)

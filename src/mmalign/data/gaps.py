@@ -3,7 +3,7 @@
 Code that does not know about gaps then fails loudly instead of computing with zeros.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -69,17 +69,3 @@ def declared_gaps(clip: Clip, modality: str, steps: Steps) -> Steps | None:
             fix="Give one True or False a step.",
         )
     return with_gaps(steps, observed)
-
-
-def require_no_gaps(gapped: Collection[str]) -> None:
-    """Check that no modality may have gaps, for models that cannot use such sequences.
-
-    Raises:
-        DataError: If one may.
-    """
-    if gapped:
-        raise DataError(
-            "steps are missing inside sequences, which this model cannot use",
-            modality=min(gapped),
-            fix="Leave the modality out, or fill its gaps first.",
-        )

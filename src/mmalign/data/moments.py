@@ -1,11 +1,12 @@
 """Mean and variance of a modality's features, clip by clip: a set may be larger than memory."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float64
 
-from mmalign.data.clip import StepsColumn
+from mmalign.data.clip import Steps, StepsColumn
 from mmalign.data.gaps import observed_in
 
 Features = Float64[np.ndarray, " dim"]
@@ -18,7 +19,7 @@ class Moments(NamedTuple):
     variance: Features
 
 
-def moments(column: StepsColumn) -> Moments | None:
+def moments(column: StepsColumn | Iterator[Steps]) -> Moments | None:
     """Moments over the steps that are there, or None if there are none.
 
     Each clip's own moments are merged in double precision, after Chan, Golub and LeVeque

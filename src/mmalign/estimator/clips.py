@@ -80,7 +80,7 @@ def set_aside(train: Split, seed: int, groups: Groups | None = None) -> tuple[Sp
     Raises:
         DataError: If there is one unit alone.
     """
-    salted = [f"validation:{groups(clip_id) if groups else clip_id}" for clip_id in train.ids]
+    salted = [f"validation:{unit}" for unit in _whole_units(train, groups)]
     units = list(dict.fromkeys(salted))
     if len(units) < 2:
         raise DataError(
@@ -91,3 +91,10 @@ def set_aside(train: Split, seed: int, groups: Groups | None = None) -> tuple[Sp
     chosen = surviving_ids(units, count=count, seed=seed)
     is_valid = np.array([unit in chosen for unit in salted])
     return train.select(np.flatnonzero(~is_valid)), train.select(np.flatnonzero(is_valid))
+
+
+def _whole_units(train: Split, groups: Groups | None) -> Sequence[str]:
+    """What is set aside as a whole, clip by clip: groups where there are several, or the clip."""
+    if groups is not None:
+        return [groups(clip_id) for clip_id in train.ids]
+    return train.groups if train.groups and len(set(train.groups)) > 1 else train.ids

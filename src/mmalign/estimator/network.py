@@ -99,6 +99,7 @@ class NetworkMMAlign(MMAlign):
             valid: Validation clips; without them, 15 % of the training clips are set aside.
                 Their classes are compared by name.
             groups: From a clip's id to its person or video: a group is set aside as a whole.
+                Without it, as the data tells.
 
         Raises:
             DataError: If a modality or the labels are not in the clips, or validation clips have
@@ -239,8 +240,6 @@ class NetworkMMAlign(MMAlign):
             DataError: If a clip lacks the source, or its output is not finite.
             MMAlignError: If the method does not align.
         """
-        if not find_method(self.config.method).is_aligned:
-            raise MMAlignError(f"method {self.config.method!r} does not align modalities")
         chosen = self.direction(source, target)
         return dense_plans(self.fitted, self.prepared(clips), chosen)
 
@@ -250,7 +249,10 @@ class NetworkMMAlign(MMAlign):
         Raises:
             ConfigError: If one end alone is named, or none where there are several directions, or
                 the model does not know this one.
+            MMAlignError: If the method does not align.
         """
+        if not find_method(self.config.method).is_aligned:
+            raise MMAlignError(f"method {self.config.method!r} does not align modalities")
         if source is not None and target is not None:
             require_direction(self.fitted, Direction(source, target))
             return Direction(source, target)

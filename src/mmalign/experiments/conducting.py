@@ -12,7 +12,8 @@ from mmalign.errors import MMAlignError
 from mmalign.experiments.grid import GRID, Grid, extend_grid, open_grid
 from mmalign.experiments.job import Entry, Job
 from mmalign.experiments.study import Choice, Study, StudyTable, folder_name
-from mmalign.experiments.suites import Settings, list_entries
+from mmalign.experiments.suites import list_entries
+from mmalign.experiments.systems import Settings
 from mmalign.runs.claim import refuse_foreign
 from mmalign.runs.records import read_json, write_json
 from mmalign.training.methods import configure

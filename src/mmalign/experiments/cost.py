@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from mmalign.experiments.anchors.minirocket import KIND as MINIROCKET
 from mmalign.experiments.job import Job
 from mmalign.runs.experts_artifact import KIND as EXPERTS
 from mmalign.training.methods import find_method
@@ -15,6 +16,8 @@ def relative_cost(job: Job) -> float:
     config = job.config
     if job.kind == "speed":
         return 1.0
+    if config.method == MINIROCKET:
+        return EXPERTS_COST / 2
     if config.method == EXPERTS:
         return EXPERTS_COST * (1 + job.survival)
     epoch = find_method(config.method).cost * (1 + job.survival) + 0.5 * config.both_passes

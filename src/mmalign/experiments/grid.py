@@ -119,11 +119,8 @@ class Grid:
     def describe(self, address: str) -> str:
         """A job in words: the first place in a table that it has."""
         entry = next(placed.entry for placed in self.placed if placed.address == address)
-        job = entry.job
-        return (
-            f"{entry.suite}, {entry.system}, {job.visible}:{job.victim}, "
-            f"survival {entry.survival:g}, seed {job.config.seed}"
-        )
+        seed = entry.job.config.seed
+        return f"{entry.suite}, {entry.system}, {entry.about}, seed {seed}"
 
     def save(self) -> None:
         """Write `grid.json`; the directory must exist."""
@@ -208,13 +205,13 @@ def plan_grid(folder: Path, dataset: Dataset, source: Source, entries: Sequence[
         MMAlignError: As `extend_grid`.
     """
     data = _describe(dataset)
-    hashes: dict[tuple[str, str], str] = {}
+    hashes: dict[tuple[str, ...], str] = {}
     known = {placed.entry.place: placed for placed in _existing(folder, data)}
     for entry in entries:
-        pair = entry.job.visible, entry.job.victim
-        if pair not in hashes:
-            hashes[pair] = dataset_hash(dataset.only(list(pair)))
-        placed = Placed(entry, entry.job.address(hashes[pair]))
+        names = entry.job.names
+        if names not in hashes:
+            hashes[names] = dataset_hash(dataset.only(list(names)))
+        placed = Placed(entry, entry.job.address(hashes[names]))
         before = known.setdefault(entry.place, placed)
         if before.address != placed.address:
             raise MMAlignError(

@@ -14,7 +14,8 @@ Keep = Literal["weights", "best", "nothing"]
 def drop_unkept(grid: Grid, keep: Keep) -> None:
     """Drop the weights of finished runs that are not to be kept.
 
-    `best` keeps, of the seeds of each system and condition, the one that validates best in A.
+    `best` keeps, of the seeds of each system and condition, the one that validates best: in A, or
+    as it was trained.
 
     Raises:
         MMAlignError: If a result or a manifest is damaged.
@@ -45,7 +46,8 @@ def _best(grid: Grid) -> set[str]:
     for placed in grid.placed:
         if placed.address in trained:
             entry = placed.entry
-            metrics = grid.result(placed.address)["settings"]["A"]["metrics"]["valid"]
-            place = entry.suite, entry.system, entry.job.visible, entry.job.victim, entry.survival
+            settings = grid.result(placed.address)["settings"]
+            metrics = settings.get("A", next(iter(settings.values())))["metrics"]["valid"]
+            place = entry.suite, entry.system, *entry.job.where, entry.survival
             seeds[place][placed.address] = selection_score(task, metrics)
     return {max(scores, key=lambda address: scores[address]) for scores in seeds.values()}

@@ -10,8 +10,9 @@ from typing import Any, get_args
 from mmalign.data.split_rules import SplitRule
 from mmalign.errors import ConfigError, suggestion
 from mmalign.experiments.keeping import Keep
+from mmalign.experiments.scope import Scope
 from mmalign.experiments.source import Source, absolute
-from mmalign.experiments.suites import Scope, Settings
+from mmalign.experiments.systems import Settings
 
 Pair = tuple[str, str]
 

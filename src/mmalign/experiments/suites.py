@@ -1,62 +1,20 @@
 """Suites: the paper's tables and figures as lists of jobs."""
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from mmalign.align import smallest_window
 from mmalign.data.dataset import Dataset
 from mmalign.data.split_names import SPLITS
-from mmalign.errors import ConfigError, DataError, suggestion
+from mmalign.errors import ConfigError, DataError
 from mmalign.experiments.job import Entry, Job, Kind
 from mmalign.experiments.plan_study import choose_clip
+from mmalign.experiments.scope import Scope
+from mmalign.experiments.subset_suites import SUBSET_SUITES
+from mmalign.experiments.systems import SYSTEMS, Settings, unknown
 from mmalign.runs.experts_artifact import KIND as EXPERTS
 from mmalign.training.config import IMPROVED, config_from
-from mmalign.training.methods import METHODS, configure, find_method
-
-Settings = Mapping[str, Any]
-
-LOWER, UPPER, FLOOR = "LB", "UB", "zero-fill"
-"""Rows that the others are compared with."""
-
-SYSTEMS: Mapping[str, tuple[str, Settings]] = {
-    "lb": (LOWER, {"method": "lb"}),
-    "lb-complete": ("LB, complete split only", {"method": "lb-complete"}),
-    "zero-fill": (FLOOR, {"method": "zero-fill"}),
-    "zero-fill-improved": ("zero-fill, improved", {"method": "zero-fill", **IMPROVED}),
-    "mean-fill": ("mean-fill", {"method": "mean-fill"}),
-    "copy": ("copy", {"method": "copy"}),
-    "uniform-window": ("uniform window", {"method": "uniform-window"}),
-    "random-plan": ("random plan", {"method": "random-plan"}),
-    "mfm": ("MFM", {"method": "mfm"}),
-    "smil": ("SMIL", {"method": "smil"}),
-    "modal-trans": ("Modal-Trans", {"method": "modal-trans-parallel"}),
-    "mmalign": ("MM-Align", {"method": "mmalign"}),
-    "mmalign-improved": ("MM-Align, improved", {"method": "mmalign", **IMPROVED}),
-    "dynamic-window": ("dynamic window", {"method": "dynamic-window"}),
-    "ub": (UPPER, {"method": "ub"}),
-}
-"""Rows of the main table: what `--methods` calls them, their titles and settings.
-
-Beside MM-Align with its additions stands what they do without any imputer.
-"""
-
-
-def find_systems(names: Iterable[str]) -> dict[str, Settings]:
-    """Titles and settings of rows; any method that has no row goes by its own name.
-
-    Raises:
-        ConfigError: If there is no such row or method, or one is named twice.
-    """
-    names, known = list(names), {**SYSTEMS, **METHODS, EXPERTS: EXPERTS}
-    problems = [_unknown("method", name, known) for name in names if name not in known]
-    if len(set(names)) < len(names):
-        problems.append(f"methods are given twice: {names}")
-    if problems:
-        raise ConfigError(problems)
-    return dict(SYSTEMS.get(name, (name, {"method": name})) for name in names)
-
+from mmalign.training.methods import configure, find_method
 
 ABLATIONS: Mapping[str, Settings] = {
     "MM-Align": {},
@@ -70,43 +28,6 @@ ABLATIONS: Mapping[str, Settings] = {
 }
 WINDOWS = (4, 8, 16, 32, 64, 128, 256)
 EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 5.0)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scope:
-    """How far a suite reaches.
-
-    Attributes:
-        pairs: Ordered pairs of visible and victim.
-        survivals: Shares of training clips that keep the victim.
-        seeds: One run each; differences are paired over them.
-        systems: Rows of the main table, by title: their settings.
-        settings: What is set for every run; a system's own settings win.
-    """
-
-    pairs: Sequence[tuple[str, str]]
-    survivals: Sequence[float] = (0.1, 0.5)
-    seeds: Sequence[int] = (0, 1, 2, 3, 4)
-    systems: Mapping[str, Settings] = field(default_factory=lambda: find_systems(SYSTEMS))
-    settings: Settings = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        problems = [
-            f"a survival rate lies in (0, 1], got {s}" for s in self.survivals if not 0 < s <= 1
-        ]
-        for name in ("pairs", "survivals", "seeds", "systems"):
-            values = list(getattr(self, name))
-            if not values:
-                problems.append(f"there must be at least one of {name}")
-            if len(set(values)) < len(values):
-                problems.append(f"{name} are given twice: {values}")
-        problems += [
-            f"{name} is not a setting of a suite: use --{name}s"
-            for name in ("method", "seed")
-            if name in self.settings
-        ]
-        if problems:
-            raise ConfigError(problems)
 
 
 Suite = Callable[[Dataset, Scope], Iterator[Entry]]
@@ -183,7 +104,9 @@ SUITES: Mapping[str, Suite] = {
     "alignment": alignment,
     "case": case,
 }
-PAIRED = ("main", "ablation", "window", "epsilon")
+"""Suites of the paper, about one modality that stands in for another."""
+
+PAIRED = ("main", "ablation", "window", "epsilon", *SUBSET_SUITES)
 """Suites that compare over seeds."""
 
 
@@ -194,7 +117,8 @@ def list_entries(dataset: Dataset, scope: Scope, suites: Sequence[str]) -> list[
         ConfigError: If a suite is unknown, or seeds are too few for a paired test.
         DataError: If a modality or a split is not in the data.
     """
-    problems = [_unknown("suite", name, SUITES) for name in suites if name not in SUITES]
+    known = {**SUITES, **SUBSET_SUITES}
+    problems = [unknown("suite", name, known) for name in suites if name not in known]
     paired = [name for name in suites if name in PAIRED]
     if paired and len(scope.seeds) < 2:
         problems.append(
@@ -206,11 +130,12 @@ def list_entries(dataset: Dataset, scope: Scope, suites: Sequence[str]) -> list[
     for split in SPLITS:
         if dataset[split].labels is None:
             raise DataError("a grid needs labels", split=split, fix="Give each clip one.")
+    dataset.require(*scope.modalities)
     for visible, victim in scope.pairs:
         dataset.require(visible, victim)
         if visible == victim:
             raise DataError("a pair needs two modalities", modality=visible, fix="Name two.")
-    return [entry for name in suites for entry in SUITES[name](dataset, scope)]
+    return [entry for name in suites for entry in known[name](dataset, scope)]
 
 
 def all_pairs(dataset: Dataset) -> list[tuple[str, str]]:
@@ -289,7 +214,3 @@ def _smallest_window(dataset: Dataset, visible: str, victim: str) -> int:
         )
         smallest = max(smallest, *(smallest_window(n, m) for n, m in lengths if n and m), 1)
     return smallest
-
-
-def _unknown(what: str, name: str, known: Mapping[str, Any]) -> str:
-    return f"unknown {what} {name!r}; {suggestion(name, known)}"

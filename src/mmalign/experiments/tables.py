@@ -9,6 +9,8 @@ from mmalign.files import csv_bytes, write_atomically
 RESULTS, TIMINGS = "results.csv", "timings.csv"
 PLACE = ("suite", "system", "visible", "victim", "survival", "setting", "seed")
 SIZE = ("epochs", "best_epoch", "backbone_parameters", "imputer_parameters", "address")
+SUBSET = "subset"
+"""The setting of a row about one subset of modalities."""
 
 Row = dict[str, Any]
 
@@ -27,29 +29,47 @@ def write_tables(grid: Grid) -> None:
 
 
 def _result_rows(grid: Grid) -> Iterator[Row]:
-    """One row an entry and setting, where there are scores."""
+    """One row an entry and setting, or subset, where there are scores."""
     for placed in grid.placed:
         if placed.entry.job.kind == "train" and grid.is_done(placed.address):
             result = grid.result(placed.address)
-            for setting in result["settings"]:
-                yield _row(placed, result, setting)
+            if placed.entry.shows == "subsets":
+                yield from _subset_rows(placed, result)
+                continue
+            for setting, found in result["settings"].items():
+                place = *placed.entry.job.where, setting
+                yield _row(placed, result, place, found["metrics"]["test"], found["best_epoch"])
 
 
-def _row(placed: Placed, result: dict[str, Any], setting: str) -> Row:
+def _subset_rows(placed: Placed, result: dict[str, Any]) -> Iterator[Row]:
+    """One row a subset: what is visible is all that the model is asked with."""
+    epoch = next(iter(result["settings"].values()))["best_epoch"]
+    for found in result["subsets"]:
+        if "test" in found:
+            place = "+".join(found["modalities"]), "", SUBSET
+            yield _row(placed, result, place, found["test"]["metrics"], epoch)
+
+
+def _row(
+    placed: Placed,
+    result: dict[str, Any],
+    place: tuple[str, str, str],
+    scores: dict[str, Any],
+    epoch: int,
+) -> Row:
     entry = placed.entry
-    found = result["settings"][setting]
-    scores = found["metrics"]["test"]
+    visible, victim, setting = place
     return {
         "suite": entry.suite,
         "system": entry.system,
-        "visible": entry.job.visible,
-        "victim": entry.job.victim,
+        "visible": visible,
+        "victim": victim,
         "survival": entry.survival,
         "setting": setting,
         "seed": entry.job.config.seed,
         **{name: value for name, value in scores.items() if "/" not in name},  # not per class
         "epochs": result["epochs"],
-        "best_epoch": found["best_epoch"],
+        "best_epoch": epoch,
         "backbone_parameters": result["parameters"]["backbone"],
         "imputer_parameters": result["parameters"]["imputer"],
         "address": placed.address,

@@ -11,7 +11,7 @@ from mmalign.data.split import Split
 from mmalign.data.task import Labels, Task
 from mmalign.evaluation.calibration import expected_calibration_error
 from mmalign.evaluation.floors import score
-from mmalign.evaluation.predictions import prediction_columns
+from mmalign.evaluation.predictions import prediction_columns, presence_columns
 from mmalign.experts.model import Experts
 
 
@@ -65,17 +65,7 @@ def answer_table(
         columns = {
             "split": [name] * len(split),
             **prediction_columns(model.fitted_task, split, said.predictions, said.shares),
-            **_presence(model, split),
+            **presence_columns(list(model.experts), split),
         }
         tables.append(pa.table(columns))
     return pa.concat_tables(tables, promote_options="default")
-
-
-def _presence(model: Experts, split: Split) -> dict[str, list[bool] | list[str]]:
-    nowhere = np.zeros(len(split), bool)
-    has = {
-        name: split.is_present(name) if name in split.sequences else nowhere
-        for name in model.experts
-    }
-    used = ["+".join(name for name in has if has[name][row]) for row in range(len(split))]
-    return {"used": used, **{f"has_{name}": there.tolist() for name, there in has.items()}}

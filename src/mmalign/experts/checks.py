@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from mmalign.data.inputs import Sense
 from mmalign.data.task import Classification, Regression, Task
 from mmalign.errors import MMAlignError
 from mmalign.experts.contract import Evidence, Expert, Lesson
-from mmalign.experts.inputs import Sense
 
 SENSE = Sense(centre=False, own_scale=False, smooth=True)
 

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float, Int64
 
 from mmalign.data.clip import Steps
+from mmalign.data.inputs import Sense
 from mmalign.data.task import Classification, Labels, Task
-from mmalign.experts.inputs import Sense
 
 Evidence = Float[np.ndarray, "clips outputs"]
 """A row a clip: scores of the classes, or one number in the label's terms."""

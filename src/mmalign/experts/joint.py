@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from mmalign.data.clip import Steps
+from mmalign.data.inputs import Sense
 from mmalign.data.task import Classification, Labels, Task
 from mmalign.experts.contract import Evidence, Lesson
-from mmalign.experts.inputs import Sense
 from mmalign.experts.ridge_expert import DETECTORS, FEW, PATTERNS, RidgeExpert
 from mmalign.experts.weights import Held, helpful, surprise
 

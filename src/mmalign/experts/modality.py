@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mmalign.data.clip import Steps
+from mmalign.data.inputs import Sense, is_smooth
 from mmalign.experts.contract import Evidence, Lesson
 from mmalign.experts.gaps import without_gaps
-from mmalign.experts.inputs import Sense, is_smooth
 from mmalign.experts.ridge_expert import RidgeExpert, choose_sense
 from mmalign.experts.taps_expert import TapsExpert
 

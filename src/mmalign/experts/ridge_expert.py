@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Float32
 
 from mmalign.data.clip import Steps
+from mmalign.data.inputs import Inputs, Sense, differences, fit_inputs, step_gain
 from mmalign.experts.contract import Evidence, Expert, Lesson, under
-from mmalign.experts.inputs import Inputs, Sense, differences, fit_inputs, step_gain
 from mmalign.experts.patterns import Patterns, fit_patterns
 from mmalign.experts.ridge import Fit, Ridge, fit_ridge
 from mmalign.experts.windows import WIDTHS, Windows, draw_windows

@@ -12,10 +12,10 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
+from mmalign.data.inputs import Sense
 from mmalign.data.task import task_from_json, task_to_json
 from mmalign.errors import CorruptArtifactError, DataError, MMAlignError
 from mmalign.experts.contract import under
-from mmalign.experts.inputs import Sense
 from mmalign.experts.modality import ModalityExperts
 from mmalign.experts.panel import Panel
 from mmalign.experts.ridge_expert import RidgeExpert

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from mmalign.data.clip import Steps
+from mmalign.data.inputs import Inputs, Sense, fit_inputs, step_gain
 from mmalign.data.task import Classification
 from mmalign.experts.augment import Augment
 from mmalign.experts.contract import Evidence, Expert, Lesson, under
-from mmalign.experts.inputs import Inputs, Sense, fit_inputs, step_gain
 from mmalign.experts.recipe import Recipe, padded, train_taps
 from mmalign.experts.taps import Taps
 

@@ -105,8 +105,44 @@ class TransformerLayer(nn.Module):
         return dropout(values, self.dropout, is_training=self.training)
 
 
+class PreNormLayer(TransformerLayer):
+    """The same layer with what each sublayer reads normalised first, sequence and memory alike.
+
+    After MulT, not as printed: Z' = MATT(LN(x), LN(memory)) + x; Z = FFN(LN(Z')) + Z'.
+    """
+
+    def __init__(self, dim: int, heads: int, dropout: float) -> None:
+        super().__init__(dim, heads, dropout)
+        self.norm_wide = nn.LayerNorm(dim)
+
+    def forward(
+        self,
+        sequence: Float[Tensor, "batch time dim"],
+        memory: Float[Tensor, "batch memory dim"],
+        is_valid: Bool[Tensor, "batch one_or_time memory"],
+    ) -> Float[Tensor, "batch time dim"]:
+        """The sequence after one round of attention and feed-forward."""
+        return self.read(sequence, self.attention.remember(self.norm(memory)), is_valid)
+
+    def read(
+        self,
+        sequence: Float[Tensor, "batch time dim"],
+        remembered: Remembered,
+        is_valid: Bool[Tensor, "batch one_or_time memory"],
+    ) -> Float[Tensor, "batch time dim"]:
+        """The same with a normalised memory that is remembered already."""
+        found = self.attention.attend(self.norm(sequence), remembered, is_valid)
+        attended = self._drop(found) + sequence
+        wide = functional.relu(self.widen(self.norm_wide(attended)))
+        return self._drop(self.narrow(self._drop(wide))) + attended
+
+
 def transformer_layers(config: BackboneConfig, count: int) -> nn.ModuleList:
     """Layers that are drawn one by one, so that no two start with the same weights."""
-    return nn.ModuleList(
-        TransformerLayer(config.dim, config.heads, config.dropout) for _ in range(count)
-    )
+    layer = PreNormLayer if config.norm == "pre" else TransformerLayer
+    return nn.ModuleList(layer(config.dim, config.heads, config.dropout) for _ in range(count))
+
+
+def last_norm(config: BackboneConfig) -> nn.Module:
+    """What normalises the sum that pre-norm layers leave; printed layers leave none."""
+    return nn.LayerNorm(config.dim) if config.norm == "pre" else nn.Identity()

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import cast
 
+import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -27,8 +28,9 @@ class Backbone(nn.Module):
         self.outputs = outputs
         self.encoders = nn.ModuleList(Encoder(features, config) for features in dims.values())
         self.fuse = Fusion(config, len(dims))
+        self.is_pooled = config.pool == "cls+mean+max"
         self.head = nn.Sequential(
-            nn.Linear(len(dims) * config.dim, config.dim),
+            nn.Linear(len(dims) * config.dim * (3 if self.is_pooled else 1), config.dim),
             nn.Tanh(),
             nn.Linear(config.dim, outputs),
         )
@@ -54,7 +56,11 @@ class Backbone(nn.Module):
 
     def predict(self, hidden: Mapping[str, Hidden]) -> Float[Tensor, "batch outputs"]:
         """The answer from hidden sequences of all modalities, true or imputed (paper: Eq. 4)."""
-        answer: Tensor = self.head(self.fuse(*(hidden[name] for name in self.modalities)))
+        ordered = [hidden[name] for name in self.modalities]
+        seen = self.fuse(*ordered)
+        if self.is_pooled:
+            seen = torch.cat((seen, *(sequence.pooled for sequence in ordered)), dim=-1)
+        answer: Tensor = self.head(seen)
         return answer
 
     def imputed(

@@ -1,8 +1,12 @@
 """Size of the backbone."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mmalign.errors import ConfigError
+
+NORMS = ("paper", "pre")
+POOLS = ("cls", "cls+mean+max")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,6 +21,9 @@ class BackboneConfig:
         fusion_layers: Transformer layers of each direction of the fusion.
         dropout: Share of activations dropped in training.
         fusion_positions: Whether positions are added at the fusion (design E16).
+        norm: Where layers normalise: `paper` as printed in Eq. 1 to 3, `pre` before each sublayer.
+        pool: What the head sees of each modality: `cls`, or `cls+mean+max` with mean and maximum of
+            its hidden steps.
     """
 
     dim: int = 32
@@ -26,6 +33,8 @@ class BackboneConfig:
     fusion_layers: int = 1
     dropout: float = 0.1
     fusion_positions: bool = True
+    norm: str = "paper"
+    pool: str = "cls"
 
     def __post_init__(self) -> None:
         problems = []
@@ -37,5 +46,15 @@ class BackboneConfig:
             problems.append("encoder_layers and fusion_layers must be >= 1")
         if not 0 <= self.dropout < 1:
             problems.append(f"dropout must be in [0, 1), got {self.dropout}")
+        problems += wrong_choices(self, {"norm": NORMS, "pool": POOLS})
         if problems:
             raise ConfigError(problems)
+
+
+def wrong_choices(config: BackboneConfig, choices: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """What is wrong with settings that are one of a few words."""
+    return [
+        f"{name} must be {' or '.join(words)}, got {getattr(config, name)!r}"
+        for name, words in choices.items()
+        if getattr(config, name) not in words
+    ]

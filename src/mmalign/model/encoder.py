@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from mmalign.model.attention import transformer_layers
+from mmalign.model.attention import last_norm, transformer_layers
 from mmalign.model.config import BackboneConfig
 from mmalign.model.dropout import dropout
 from mmalign.model.hidden import Hidden, is_valid
@@ -30,6 +30,7 @@ class Encoder(nn.Module):
         self.project = nn.Conv1d(features, config.dim, config.kernel, padding="same")
         self.cls = nn.Parameter(torch.randn(config.dim) / math.sqrt(config.dim))
         self.layers = transformer_layers(config, config.encoder_layers)
+        self.norm = last_norm(config)
         self.dropout = config.dropout
         self.register_parameter("gap", None)
 
@@ -59,5 +60,6 @@ class Encoder(nn.Module):
         is_valid_with_head = functional.pad(known, (1, 0), value=True)[:, None]
         for layer in self.layers:
             sequence = layer(sequence, sequence, is_valid_with_head)
+        sequence = self.norm(sequence)
         steps = sequence[:, 1:].masked_fill(~inside[..., None], 0.0)
         return Hidden(sequence[:, 0], steps, lengths)

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional
 
-from mmalign.model.attention import transformer_layers
+from mmalign.model.attention import last_norm, transformer_layers
 from mmalign.model.config import BackboneConfig
 from mmalign.model.hidden import Hidden, is_valid
 from mmalign.model.positions import position_table, scaled_positions
@@ -19,6 +19,7 @@ class CrossAttention(nn.Module):
     def __init__(self, config: BackboneConfig) -> None:
         super().__init__()
         self.layers = transformer_layers(config, config.fusion_layers)
+        self.norm = last_norm(config)
 
     def forward(
         self,
@@ -34,7 +35,8 @@ class CrossAttention(nn.Module):
         head = reader[:, :1]
         for layer in self.layers:
             head = layer(head, memory, memory_is_valid)
-        return head[:, 0]
+        answer: Tensor = self.norm(head[:, 0])
+        return answer
 
 
 class Fusion(nn.Module):

@@ -37,6 +37,14 @@ class Hidden:
         """[CLS] and steps as one sequence."""
         return torch.cat((self.head[:, None], self.steps), dim=1)
 
+    @property
+    def pooled(self) -> Float[Tensor, "batch two_dims"]:
+        """Mean and maximum of each clip's steps, side by side."""
+        outside = ~is_valid(self.lengths, self.steps.shape[1])[..., None]
+        mean = self.steps.masked_fill(outside, 0.0).sum(dim=1) / self.lengths[:, None]
+        largest = self.steps.masked_fill(outside, -torch.inf).amax(dim=1)
+        return torch.cat((mean, largest), dim=-1)
+
 
 @dataclass(frozen=True)
 class Known:

@@ -12,9 +12,10 @@ from torch.nn import functional
 from mmalign.data.split import Split
 from mmalign.imputers.bank import Ask, Direction, ImputerBank, all_draws, one
 from mmalign.model.backbone import Backbone
-from mmalign.model.hidden import Hidden, Known
+from mmalign.model.hidden import Hidden, Known, is_valid
 from mmalign.model.streams import Streams
 from mmalign.predictor.scaler import Scaler
+from mmalign.predictor.scaling import Scaling
 
 
 class Model(nn.Module):
@@ -63,10 +64,19 @@ class Model(nn.Module):
         scalers = cast(list[Scaler], self.scalers)
         return {m: len(s.mean) for m, s in zip(self.modalities, scalers, strict=True)}
 
+    @property
+    def scalings(self) -> dict[str, Scaling]:
+        """How the features of each modality are scaled."""
+        scalers = cast(list[Scaler], self.scalers)
+        return {m: s.scaling for m, s in zip(self.modalities, scalers, strict=True)}
+
     def encode(self, modality: str, streams: Streams) -> Hidden:
         """Hidden sequences of one modality; every clip must have it."""
-        scaled = self.scalers[self.modalities.index(modality)](streams.features[modality])
-        lengths, observed = streams.lengths[modality], streams.observed.get(modality)
+        features, lengths = streams.features[modality], streams.lengths[modality]
+        observed = streams.observed.get(modality)
+        inside = is_valid(lengths, features.shape[1])
+        is_known = inside if observed is None else inside & observed
+        scaled = self.scalers[self.modalities.index(modality)](features, is_known)
         return self.backbone.encode(modality, scaled, lengths, observed)
 
     def known(self, streams: Streams) -> dict[str, Known]:

@@ -15,7 +15,7 @@ from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task
 from mmalign.errors import DataError, MMAlignError
 from mmalign.evaluation.floors import score
-from mmalign.evaluation.predictions import prediction_columns
+from mmalign.evaluation.predictions import prediction_columns, presence_columns
 from mmalign.imputers.bank import Direction
 from mmalign.model.streams import Streams, to_streams
 from mmalign.predictor.model import Model, main_loss
@@ -159,8 +159,8 @@ def prediction_table(
 ) -> pa.Table:
     """Split, id, prediction, label where known, and what was there: one row a clip.
 
-    There is a column `has_<modality>` for each modality, but in the paper's pair for the victim
-    alone.
+    There is a column `has_<modality>` for each modality, and `used` names those of a clip; in the
+    paper's pair there is `has_<victim>` alone.
 
     Args:
         predictor: What predicts.
@@ -170,12 +170,14 @@ def prediction_table(
     """
     tables = []
     for name, split in splits.items():
-        there = {m: split.is_present(m) for m in predictor.model.uncertain}
-        if present is not None:
-            there[predictor.victim] = present[name]
         found = predictor.outputs(split) if outputs is None else outputs[name]
         columns = {"split": [name] * len(split), **_columns(predictor, split, found)}
-        columns |= {f"has_{modality}": has.tolist() for modality, has in there.items()}
+        if predictor.model.pair is None:
+            columns |= presence_columns(predictor.modalities, split)
+        else:
+            victim = predictor.victim
+            has = split.is_present(victim) if present is None else present[name]
+            columns[f"has_{victim}"] = has.tolist()
         tables.append(pa.table(columns))
     return pa.concat_tables(tables, promote_options="default")
 

@@ -10,6 +10,7 @@ from safetensors.torch import save as save_tensors
 from mmalign.data.task import task_from_json, task_to_json
 from mmalign.errors import CorruptArtifactError, MMAlignError
 from mmalign.predictor.predictor import Predictor
+from mmalign.predictor.scaling import AS_PRINTED
 from mmalign.runs.card import card_text, task_in_words
 from mmalign.runs.manifest import Saved, read_saved
 from mmalign.runs.network import (
@@ -43,12 +44,22 @@ class Artifact:
     def _card(self, summary: str) -> str:
         predictor, method = self.predictor, self.config.method
         features = ", ".join(f"{name} ({dim})" for name, dim in predictor.features().items())
+        scalings = predictor.model.scalings.items()
+        scaled = [f"{name}: {s.in_words}." for name, s in scalings if s != AS_PRINTED]
+        about = [f"Task: {task_in_words(predictor.task)}. Features: {features}.", *scaled]
         return card_text(
             tag=method,
             title=f"{method}: {network_title(predictor.model)}",
-            body=f"Task: {task_in_words(predictor.task)}. Features: {features}.\n\n{summary}",
-            comment=f"clips without {' or '.join(predictor.model.uncertain)} are fine",
+            body=f"{' '.join(about)}\n\n{summary}",
+            comment=_comment(predictor),
         )
+
+
+def _comment(predictor: Predictor) -> str:
+    """What clips may be, in a word."""
+    if len(predictor.modalities) == 1:
+        return f"clips must have {predictor.modalities[0]}"
+    return f"clips without {' or '.join(predictor.model.uncertain)} are fine"
 
 
 def load_artifact(folder: Path) -> Artifact:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from mmalign.errors import CorruptArtifactError
 from mmalign.files import write_atomically
+from mmalign.predictor.model import Model
 from mmalign.training.loop import TrainingState
 
 CHECKPOINT = "checkpoint/state.safetensors"
@@ -26,6 +27,7 @@ def save_checkpoint(state: TrainingState, file: Path) -> None:
     for which, optimizer in _optimizers(state).items():
         for index, slots in optimizer.state_dict()["state"].items():
             tensors |= {f"{which}/{index}/{slot}": tensor for slot, tensor in slots.items()}
+    tensors |= {f"average/{name}": tensor for name, tensor in state.average.items()}
     for name, selection in state.selections.items():
         tensors |= {f"best/{name}/{key}": value for key, value in selection.best_state.items()}
     progress = {
@@ -53,6 +55,7 @@ def load_checkpoint(file: Path, state: TrainingState) -> None:
         header = json.loads(payload[8 : 8 + int.from_bytes(payload[:8], "little")])
         progress = json.loads(header["__metadata__"]["progress"])
         state.model.load_state_dict(_under(tensors, "model"))
+        state.average.update(_placed(_under(tensors, "average"), state.model))
         for which, optimizer in _optimizers(state).items():
             _restore_optimizer(optimizer, _under(tensors, which))
         for name, selection in state.selections.items():
@@ -95,6 +98,11 @@ def _optimizers(state: TrainingState) -> dict[str, torch.optim.Optimizer]:
 def _under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     start = prefix + "/"
     return {name.removeprefix(start): t for name, t in tensors.items() if name.startswith(start)}
+
+
+def _placed(tensors: dict[str, Tensor], model: Model) -> dict[str, Tensor]:
+    """The tensors where the model is."""
+    return {name: tensor.to(model.gate.device) for name, tensor in tensors.items()}
 
 
 def _restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:

@@ -4,8 +4,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from mmalign.data.inputs import Sense
 from mmalign.errors import CorruptArtifactError
-from mmalign.experts.inputs import Sense
 from mmalign.experts.modality import ModalityExperts
 from mmalign.experts.model import Experts
 from mmalign.runs.card import card_text, task_in_words

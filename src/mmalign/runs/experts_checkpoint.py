@@ -9,9 +9,9 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
+from mmalign.data.inputs import Sense
 from mmalign.errors import CorruptArtifactError
 from mmalign.experts.contract import under
-from mmalign.experts.inputs import Sense
 from mmalign.experts.modality import ModalityExperts
 from mmalign.experts.saving import member_state, restored_member
 from mmalign.runs.checkpoint import read_checked, write_checked

@@ -1,7 +1,6 @@
 """The training of experts as a run: one modality after the other, each remembered."""
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +10,6 @@ import numpy as np
 
 from mmalign.data.dataset import Dataset
 from mmalign.data.fingerprint import dataset_hash
-from mmalign.data.missingness import Missingness
 from mmalign.data.split import Split
 from mmalign.errors import DataError, located
 from mmalign.experts.contract import Lesson
@@ -20,15 +18,14 @@ from mmalign.experts.model import Experts
 from mmalign.runs.checkpoint import CHECKPOINT
 from mmalign.runs.experts_artifact import KIND, describe_modality, saved_experts
 from mmalign.runs.experts_checkpoint import Progress
-from mmalign.runs.experts_result import ExpertsOutcome, experts_summary
-from mmalign.runs.manifest import MASKS, write_saved
+from mmalign.runs.experts_result import ExpertsOutcome
+from mmalign.runs.manifest import write_saved
+from mmalign.runs.protocols import Protocols, protocol_facts, save_masks, seen_under
 from mmalign.runs.records import METRICS, write_json, write_json_lines
 from mmalign.runs.result import PREDICTIONS, RESULT, TIMING, Result
 from mmalign.runs.run import Watch
+from mmalign.runs.subset_scores import subsets_summary
 from mmalign.training.distributed import World
-
-AS_IS = "as-is"
-"""The setting in which nothing is taken away."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +44,7 @@ class ExpertsTraining:
 
     dataset: Dataset
     modalities: tuple[str, ...] | None = None
-    protocols: Mapping[str, Missingness] = field(default_factory=dict)
+    protocols: Protocols = field(default_factory=dict)
     seed: int = 0
     epochs: int = 40
     world: World = field(default_factory=World)
@@ -71,13 +68,10 @@ class ExpertsTraining:
 
     def identity(self) -> dict[str, Any]:
         """Data, protocol and config."""
-        first = next(iter(self.protocols.values()), None)
         return {
             "device": "cpu",
             "data": dataset_hash(self._used),
-            "protocol": None
-            if first is None
-            else {**vars(first), "setting": "".join(self.protocols)},
+            "protocol": protocol_facts(self.protocols),
             "config": self._config(),
         }
 
@@ -107,14 +101,13 @@ class ExpertsTraining:
         outcome = ExpertsOutcome(model)
         for setting, seen in self._seen.items():
             outcome.score(setting, seen)
-        for protocol in list(self.protocols.values())[:1]:
-            protocol.masks(self._used).save(folder / MASKS)
+        save_masks(self.protocols, self._used, folder)
         outcome.write_predictions(folder / PREDICTIONS)
-        protocol_facts = self.identity()["protocol"]
-        result = outcome.result(self._config(), protocol_facts, next(iter(self._seen.values())))
+        first = next(iter(self._seen.values()))
+        result = outcome.result(self._config(), protocol_facts(self.protocols), first)
         write_json(folder / TIMING, {"seconds": seconds})
         write_json(folder / RESULT, result)
-        write_saved(folder, saved_experts(model, experts_summary(result)))
+        write_saved(folder, saved_experts(model, subsets_summary(result)))
         return result
 
     def _config(self) -> dict[str, Any]:
@@ -136,8 +129,7 @@ class ExpertsTraining:
     @cached_property
     def _seen(self) -> dict[str, Dataset]:
         """What experts see of the data, by setting."""
-        seen = {setting: protocol.apply(self._used) for setting, protocol in self.protocols.items()}
-        return seen or {AS_IS: self._used}
+        return seen_under(self.protocols, self._used)
 
     @property
     def _train_clips(self) -> Split:

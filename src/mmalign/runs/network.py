@@ -4,6 +4,7 @@ The paper's pair keeps the words and names that its files always had.
 """
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from torch import Tensor
@@ -11,6 +12,7 @@ from torch import Tensor
 from mmalign.data.task import Task
 from mmalign.imputers.bank import Direction
 from mmalign.predictor.model import Model
+from mmalign.predictor.scaling import AS_PRINTED, Scaling
 from mmalign.training.config import Config
 from mmalign.training.methods import build_model
 
@@ -29,11 +31,11 @@ PAIR = {
 
 def network_settings(model: Model) -> dict[str, Any]:
     """What the model reads and imputes, as plain settings."""
+    ends: dict[str, Any] = {"modalities": model.modalities, "directions": model.bank.directions}
     if model.pair is not None:
-        visible, victim = model.pair
-        return {"visible": visible, "victim": victim, "features": model.features}
-    directions = model.bank.directions
-    return {"modalities": model.modalities, "directions": directions, "features": model.features}
+        ends = {"visible": model.pair.source, "victim": model.pair.target}
+    scalings = {m: asdict(s) for m, s in model.scalings.items() if s != AS_PRINTED}
+    return {**ends, "features": model.features, **({"scalings": scalings} if scalings else {})}
 
 
 def network_weights(model: Model) -> dict[str, Tensor]:
@@ -55,7 +57,8 @@ def network_from(
     """
     modalities, directions, names = _described(settings)
     dims = {name: settings["features"][name] for name in modalities}
-    model = build_model(config, task, dims, directions)
+    scalings = {name: Scaling(**s) for name, s in settings.get("scalings", {}).items()}
+    model = build_model(config, task, dims, directions, scalings)
     known = {_renamed(name, names): tensor for name, tensor in weights.items()}
     model.backbone.learn_gaps(
         [m for place, m in enumerate(modalities) if f"backbone.encoders.{place}.gap" in known]
@@ -68,6 +71,8 @@ def network_title(model: Model) -> str:
     """What it does, for the head of a model card."""
     if model.pair is not None:
         return f"{model.pair.source} with {model.pair.target} that may be missing"
+    if len(model.modalities) == 1:
+        return f"{model.modalities[0]} alone"
     return f"{', '.join(model.modalities)}, any of which may be missing"
 
 

@@ -1,6 +1,5 @@
 """The paper's training as a run: protocols, epochs, the selected epoch's scores."""
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,21 +10,20 @@ import torch
 from mmalign.data.dataset import Dataset
 from mmalign.data.fingerprint import dataset_hash
 from mmalign.data.missingness import Protocol
-from mmalign.errors import ConfigError, DataError
-from mmalign.runs.artifact import Artifact
-from mmalign.runs.checkpoint import CHECKPOINT, load_checkpoint, save_checkpoint
-from mmalign.runs.manifest import MASKS, write_saved
-from mmalign.runs.records import METRICS, write_json, write_json_lines
-from mmalign.runs.result import PREDICTIONS, RESULT, TIMING, Outcome, Result, summary
-from mmalign.runs.run import BrokenOffError
+from mmalign.errors import ConfigError
+from mmalign.runs.epochs import (
+    OnEpoch,
+    require_labels,
+    score_settings,
+    train_epochs,
+    write_outcome,
+)
+from mmalign.runs.manifest import MASKS
+from mmalign.runs.result import Outcome, Result, summary
 from mmalign.training.config import Config, config_to_json
 from mmalign.training.distributed import World
-from mmalign.training.loop import Record, Training, check_trainable
-from mmalign.training.losses import TrainingError
+from mmalign.training.loop import Training, check_trainable
 from mmalign.training.methods import find_method, seen_by
-
-OnEpoch = Callable[[Record, Training], None]
-"""Called after each epoch with its record."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,11 +56,7 @@ class PairTraining:
         Raises:
             DataError: If a modality, a split or labels are missing, or a window is too small.
         """
-        for split in ("train", "valid"):
-            if self.dataset[split].labels is None:
-                raise DataError(
-                    "training needs labels", split=split, fix="Give the data a column 'label'."
-                )
+        require_labels(self.dataset)
         check_trainable(
             next(iter(self._seen.values())),
             self.config,
@@ -87,19 +81,25 @@ class PairTraining:
             BrokenOffError: If a loss is not finite; the best epoch before it is saved.
             TrainingError: If that happens before there is any.
         """
-        training = self._prepare(folder / CHECKPOINT)
-        try:
-            self._run_epochs(training, folder, watch)
-        except TrainingError as error:
-            if not (self.world.is_leader and training.state.history):
-                raise
-            self._finish(training, folder, diverged=str(error))
-            epoch = training.state.selections[self.protocols[0].setting].best_epoch
-            raise BrokenOffError(
-                f"{error} The best epoch before that, {epoch} of {len(training.state.history)}, is "
-                f"saved in {folder}: mmalign evaluate, predict and explain take it."
-            ) from error
-        return self._finish(training, folder) if self.world.is_leader else {}
+        training = Training(
+            next(iter(self._seen.values())),
+            self.config,
+            modalities=(self.visible, self.victim),
+            targets=(self.victim,),
+            validations={setting: seen["valid"] for setting, seen in self._seen.items()},
+            device=self.device,
+            world=self.world,
+        )
+        return train_epochs(training, folder, watch, self._finish)
+
+    def _finish(self, outcome: Outcome, folder: Path) -> Result:
+        score_settings(outcome, self._seen)
+        protocol = self.protocols[0]
+        protocol.masks(self.dataset).save(folder / MASKS)
+        facts = {k: v for k, v in asdict(protocol).items() if k != "setting"}
+        result = outcome.result(facts, self.dataset)
+        write_outcome(outcome, result, summary(result, keep=self.config.keep), folder)
+        return result
 
     @property
     def visible(self) -> str:
@@ -123,40 +123,3 @@ class PairTraining:
     @cached_property
     def _data_hash(self) -> str:
         return dataset_hash(self.dataset.only([self.visible, self.victim]))
-
-    def _prepare(self, checkpoint: Path) -> Training:
-        first = next(iter(self._seen.values()))
-        training = Training(
-            first,
-            self.config,
-            modalities=(self.visible, self.victim),
-            targets=(self.victim,),
-            validations={setting: seen["valid"] for setting, seen in self._seen.items()},
-            device=self.device,
-            world=self.world,
-        )
-        if checkpoint.exists():
-            load_checkpoint(checkpoint, training.state)
-        return training
-
-    def _run_epochs(self, training: Training, folder: Path, watch: OnEpoch) -> None:
-        while not training.is_finished():
-            record = training.run_epoch()
-            if self.world.is_leader:
-                save_checkpoint(training.state, folder / CHECKPOINT)
-                write_json_lines(folder / METRICS, training.state.history)
-                watch(record, training)
-
-    def _finish(self, training: Training, folder: Path, *, diverged: str | None = None) -> Result:
-        """Write the selected epochs and all about them; `diverged` says what ended it early."""
-        outcome = Outcome(training, diverged)
-        for setting in reversed(self._seen):  # the first one's weights stay in the model
-            outcome.score(setting, self._seen[setting])
-        self.protocols[0].masks(self.dataset).save(folder / MASKS)
-        outcome.write_predictions(folder / PREDICTIONS)
-        result = outcome.result(self.protocols[0], self.dataset)
-        write_json(folder / TIMING, {"seconds": training.state.seconds})
-        write_json(folder / RESULT, result)
-        artifact = Artifact(training.predictor, self.config)
-        write_saved(folder, artifact.saved(summary(result)))
-        return result

@@ -1,7 +1,8 @@
 """What a run found: scores of each setting's selected epoch, beside the floor."""
 
 import io
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mmalign.data.dataset import Dataset
-from mmalign.data.missingness import Protocol
 from mmalign.data.task import Labels
 from mmalign.evaluation.floors import constant_floor
 from mmalign.files import write_atomically
@@ -55,18 +55,12 @@ class Outcome:
         table = prediction_table(predictor, splits, outputs=outputs)
         self.predictions.insert(0, table.add_column(0, "setting", pa.array([setting] * len(table))))
 
-    def write_predictions(self, file: Path) -> None:
-        """Write one row a setting and clip of valid and test."""
-        sink = io.BytesIO()
-        pq.write_table(pa.concat_tables(self.predictions, promote_options="default"), sink)
-        write_atomically(file, sink.getvalue())
-
-    def result(self, protocol: Protocol, dataset: Dataset) -> Result:
-        """The content of `result.json`."""
+    def result(self, protocol: dict[str, Any] | None, dataset: Dataset) -> Result:
+        """The content of `result.json`; the floors are those of the dataset."""
         state = self.training.state
         found = {
             "method": self.training.config.method,
-            "protocol": {k: v for k, v in asdict(protocol).items() if k != "setting"},
+            "protocol": protocol,
             "settings": self.scores,
             "floor": floors(dataset),
             "epochs": len(state.history),
@@ -77,6 +71,13 @@ class Outcome:
             "diverged": self.diverged,
         }
         return dict(without_nan(found))
+
+
+def write_predictions(tables: Sequence[pa.Table], file: Path) -> None:
+    """Write one row a setting and clip of valid and test."""
+    sink = io.BytesIO()
+    pq.write_table(pa.concat_tables(tables, promote_options="default"), sink)
+    write_atomically(file, sink.getvalue())
 
 
 def floors(dataset: Dataset) -> dict[str, dict[str, float]]:
@@ -92,15 +93,22 @@ def floors(dataset: Dataset) -> dict[str, dict[str, float]]:
     }
 
 
-def summary(result: Result) -> str:
-    """Protocol and scores in words, for the model card."""
+def summary(result: Result, *, keep: str) -> str:
+    """Protocol and scores of a pair in words, for the model card; `keep`: which epoch it is of."""
     protocol = result["protocol"]
-    lines = [f"Survival rate {protocol['survival']:g}, seed {protocol['seed']}."]
+    survival = f"Survival rate {protocol['survival']:g}, seed {protocol['seed']}."
+    return f"{survival}\n{scores_in_words(result, keep=keep)}"
+
+
+def scores_in_words(result: Result, *, keep: str) -> str:
+    """How far training came, and what the kept epochs score: the `best` ones, or the `last`."""
+    lines = []
     if result["diverged"] is not None:
         lines.append(f"Training diverged in epoch {result['epochs'] + 1}: {result['diverged']}")
     for setting, found in result["settings"].items():
         epoch = f"epoch {found['best_epoch']} of {result['epochs']}"
-        lines += ["", f"Setting {setting}, {epoch}, selected on validation:", ""]
+        reason = "the last one" if keep == "last" else "selected on validation"
+        lines += ["", f"Setting {setting}, {epoch}, {reason}:", ""]
         for split, metrics in found["metrics"].items():
             shown = ", ".join(
                 f"{name} {value:.3f}"

@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from mmalign.errors import ConfigError, suggestion
-from mmalign.model.config import BackboneConfig
+from mmalign.model.config import BackboneConfig, wrong_choices
+
+CHOICES = {
+    "scale": ("own", "common", "auto"),
+    "schedule": ("constant", "cosine"),
+    "keep": ("best", "last"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +43,16 @@ class Config(BackboneConfig):
         step_contrast_weight: Weight of the contrastive loss between steps inside the window (E18).
         gate: Whether clips that have their victim mix the prediction with it and without it, at a
             weight chosen on validation clips.
+        centre: Modalities whose clips lose their own means: `none`, `auto` (where neighbouring
+            steps are alike), or names with commas between them.
+        scale: `own` for each feature, `common` for a modality, or `auto`: common unless units
+            differ.
+        differences: Modalities that get first differences beside their features; as `centre`.
+        schedule: `constant` step sizes, or `cosine`: up in a line over a tenth of the training,
+            then down to 0.
+        average: How slowly averaged weights follow the trained ones, such as 0.98; they are what
+            validates and predicts. 0 averages nothing.
+        keep: The epoch that validates `best`, or the `last` one, for which patience does not count.
         seed: Initial weights, order of batches, dropout.
     """
 
@@ -58,6 +74,12 @@ class Config(BackboneConfig):
     both_passes: bool = False
     step_contrast_weight: float = 0.0
     gate: bool = False
+    centre: str = "none"
+    scale: str = "own"
+    differences: str = "none"
+    schedule: str = "constant"
+    average: float = 0.0
+    keep: str = "best"
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -81,6 +103,9 @@ class Config(BackboneConfig):
         ):
             if not 0 <= getattr(self, name) < math.inf:
                 problems.append(f"{name} must be >= 0 and finite, got {getattr(self, name)}")
+        if not 0 <= self.average < 1:
+            problems.append(f"average must be in [0, 1), got {self.average}; try 0.98")
+        problems += wrong_choices(self, CHOICES)
         if self.seed >= 2**32:
             problems.append(f"seed must be below 2**32, got {self.seed}")
         if problems:
@@ -89,6 +114,18 @@ class Config(BackboneConfig):
 
 IMPROVED = {"both_passes": True, "step_contrast_weight": 1.0}
 """What prototypes found to matter, on top of the paper's method (design E18)."""
+
+STRONG = {
+    "centre": "auto",
+    "scale": "auto",
+    "differences": "auto",
+    "norm": "pre",
+    "pool": "cls+mean+max",
+    "schedule": "cosine",
+    "average": 0.98,
+    "keep": "last",
+}
+"""Inputs, layers and recipe that make every row of the paper's table a strong predictor."""
 
 
 def config_from(settings: dict[str, Any]) -> Config:

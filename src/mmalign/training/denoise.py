@@ -65,6 +65,7 @@ class DenoisingTraining:
         optimizers: From `make_optimizers`.
         config: Weights and switches.
         missing_loss: What the missing split is trained by.
+        after_step: Called after each step of the backbone.
         world: The processes that train together.
     """
 
@@ -75,12 +76,14 @@ class DenoisingTraining:
         config: Config,
         *,
         missing_loss: MissingLoss = imputed_loss,
+        after_step: Callable[[], None] = lambda: None,
         world: World | None = None,
     ) -> None:
         self.model = model
         self.optimizers = optimizers
         self.config = config
         self.missing_loss = missing_loss
+        self.after_step = after_step
         self.world = world or World()
         self.losses: defaultdict[str, list[float]] = defaultdict(list)
 
@@ -185,6 +188,8 @@ class DenoisingTraining:
         if not math.isfinite(norm.item()):
             raise _diverged(f"the gradient of the {name} loss is {norm.item()}", batch)
         optimizer.step()
+        if optimizer is self.optimizers.main:
+            self.after_step()
 
     def mean_losses(self) -> dict[str, float]:
         """Mean of each loss since the last call."""

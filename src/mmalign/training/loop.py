@@ -22,13 +22,15 @@ from mmalign.model.hidden import is_valid
 from mmalign.model.streams import Streams, to_streams
 from mmalign.predictor.model import Model
 from mmalign.predictor.predictor import NonFiniteOutputError, Predictor
+from mmalign.predictor.scaling import ScalingConfig
 from mmalign.training.config import Config
 from mmalign.training.denoise import DenoisingTraining, Optimizers, make_optimizers
 from mmalign.training.distributed import World
 from mmalign.training.losses import REMEDY, TrainingError
 from mmalign.training.meta import meta_loss
 from mmalign.training.methods import build_model, find_method
-from mmalign.training.selection import Selection, choose_gate, selection_score
+from mmalign.training.recipe import Recipe, standing_in
+from mmalign.training.selection import Selection, State, choose_gate, selection_score
 
 Record = dict[str, Any]
 
@@ -43,6 +45,7 @@ class TrainingState:
         selections: The best epoch so far on each validation set.
         history: One record an epoch; its length is the number of epochs done.
         seconds: Time spent in training, validation included.
+        average: Averaged weights, if the config wants them.
     """
 
     model: Model
@@ -50,6 +53,7 @@ class TrainingState:
     selections: dict[str, Selection]
     history: list[Record] = field(default_factory=list)
     seconds: float = 0.0
+    average: State = field(default_factory=dict)
 
 
 def start_training(
@@ -68,9 +72,11 @@ def start_training(
     check_trainable(dataset, config, modalities=modalities, targets=targets)
     train = dataset["train"]
     directions = _directions(train, config, modalities, targets)
+    wanted = ScalingConfig(centre=config.centre, scale=config.scale, differences=config.differences)
+    scalings = wanted.choose(train, modalities)
     torch.manual_seed(config.seed)
     dims = {name: dataset.dims[name] for name in modalities}
-    model = build_model(config, dataset.task, dims, directions)
+    model = build_model(config, dataset.task, dims, directions, scalings)
     model.backbone.learn_gaps([m for m in modalities if m in train.gapped])
     model.fit_scales(train)
     selections = {name: Selection() for name in validations}
@@ -80,8 +86,12 @@ def start_training(
 def _directions(
     train: Split, config: Config, modalities: Sequence[str], targets: Sequence[str] | None
 ) -> tuple[Direction, ...]:
-    """What is imputed from what; training that drops at random may need any direction."""
-    wanted = modalities if targets is None and config.both_passes else targets
+    """What is imputed from what; training that drops at random may need any direction.
+
+    So may two modalities of which clips may lack either: one direction is the paper's pair.
+    """
+    needs_all = config.both_passes or len(modalities) == 2
+    wanted = modalities if targets is None and needs_all else targets
     return needed_directions(train, modalities, wanted)
 
 
@@ -178,11 +188,13 @@ class Training:
         )
         self.state.model.to(self.device)
         self.predictor = Predictor(self.state.model, dataset.task)
+        self.recipe = Recipe(config, self.state.model, self.state.optimizers, self.state.average)
         self.algorithm = DenoisingTraining(
             self.state.model,
             self.state.optimizers,
             config,
             missing_loss=find_method(config.method).missing_loss,
+            after_step=self.recipe.after_step,
             world=self.world,
         )
         train = dataset["train"]
@@ -202,8 +214,8 @@ class Training:
     def is_finished(self) -> bool:
         """Whether there is nothing left to do."""
         epoch = len(self.state.history)
-        if epoch >= self.total_epochs:
-            return True
+        if epoch >= self.total_epochs or self.config.keep == "last":
+            return epoch >= self.total_epochs
         patience, warm_up = self.config.patience, self.config.warm_up
         return all(
             selection.is_exhausted(epoch, patience=patience, warm_up=warm_up)
@@ -216,7 +228,7 @@ class Training:
             on_epoch(self.run_epoch())
 
     def select(self, name: str) -> Predictor:
-        """The epoch that was best on a validation set, with its gate if the config wants one."""
+        """The epoch that is kept for a validation set, with its gate if the config wants one."""
         self.state.model.load_state_dict(self.state.selections[name].best_state)
         if self.config.gate and self.state.model.pair is not None:
             choose_gate(self.predictor, self.validations[name])
@@ -236,21 +248,31 @@ class Training:
         torch.manual_seed(stream % 2**63)
         complete = self._streams(self.complete, epoch)
         if epoch <= self.config.warm_up:
+            self.recipe.start_epoch(epoch, updates=len(self.complete))
             self.state.model.train()
             self.algorithm.warm_up(complete)
         else:
+            self.recipe.start_epoch(epoch, updates=len(self.complete) + len(self.missing))
             self._prepare_imputers()
             self.state.model.train()
             self.algorithm.epoch(complete, self._streams(self.missing, epoch))
-        record: Record = {"epoch": epoch, "losses": self.algorithm.mean_losses(), "valid": {}}
-        for name, split in self.validations.items():
-            metrics = self._validate(split, epoch)
-            record["valid"][name] = metrics
-            score = selection_score(self.predictor.task, metrics)
-            self.state.selections[name].offer(epoch, score, self.state.model.state_dict())
+        record: Record = {"epoch": epoch, "losses": self.algorithm.mean_losses()}
+        with standing_in(self.state.model, self.state.average):
+            record["valid"] = self._validate_all(epoch)
         self.state.history.append(record)
         self.state.seconds += time.perf_counter() - started
         return record
+
+    def _validate_all(self, epoch: int) -> dict[str, dict[str, float]]:
+        """Metrics on each validation set, which keeps the weights if the config wants it to."""
+        found = {}
+        for name, split in self.validations.items():
+            found[name] = self._validate(split, epoch)
+            score = selection_score(self.predictor.task, found[name])
+            selection = self.state.selections[name]
+            keep = selection.take if self.config.keep == "last" else selection.offer
+            keep(epoch, score, self.state.model.state_dict())
+        return found
 
     def _validate(self, split: Split, epoch: int) -> dict[str, float]:
         try:

@@ -28,6 +28,7 @@ from mmalign.imputers import (
 from mmalign.model.backbone import Backbone
 from mmalign.predictor.model import Model
 from mmalign.predictor.scaler import Scaler
+from mmalign.predictor.scaling import AS_PRINTED, Scaling
 from mmalign.training.config import Config, config_from, config_to_json
 from mmalign.training.denoise import MissingLoss
 from mmalign.training.losses import imputed_loss
@@ -241,7 +242,11 @@ def settings_of(config: Config) -> dict[str, Any]:
 
 
 def build_model(
-    config: Config, task: Task, dims: Mapping[str, int], directions: Sequence[tuple[str, str]]
+    config: Config,
+    task: Task,
+    dims: Mapping[str, int],
+    directions: Sequence[tuple[str, str]],
+    scalings: Mapping[str, Scaling] | None = None,
 ) -> Model:
     """A fresh model for the config's method; weights come from torch's current seed.
 
@@ -250,8 +255,11 @@ def build_model(
         task: What is predicted.
         dims: Feature dimension of each modality, in the model's order.
         directions: What is imputed from what; for the paper's pair `[(visible, victim)]`.
+        scalings: How features are scaled, where that is not as printed.
     """
     method = find_method(config.method)
-    backbone = Backbone(config, dims, task.outputs)
+    chosen = {name: (scalings or {}).get(name, AS_PRINTED) for name in dims}
+    widths = {name: chosen[name].width(features) for name, features in dims.items()}
+    backbone = Backbone(config, widths, task.outputs)
     bank = ImputerBank(directions, lambda: method.make_imputer(config))
-    return Model(backbone, bank, [Scaler(features) for features in dims.values()])
+    return Model(backbone, bank, [Scaler(dims[name], chosen[name]) for name in dims])

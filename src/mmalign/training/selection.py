@@ -29,10 +29,14 @@ class Selection:
         """Keep the state if the score is better; tells whether it was."""
         if not score > self.best_score:  # a NaN score is never better
             return False
+        self.take(epoch, score, state)
+        return True
+
+    def take(self, epoch: int, score: tuple[float, float], state: State) -> None:
+        """Keep the state, whatever its score."""
         self.best_score = score
         self.best_epoch = epoch
         self.best_state = {name: tensor.detach().clone() for name, tensor in state.items()}
-        return True
 
     def is_exhausted(self, epoch: int, *, patience: int, warm_up: int) -> bool:
         """Whether the last better epoch lies further back than patience allows.
@@ -46,9 +50,9 @@ GATES = (1.0, 0.75, 0.5, 0.25, 0.0)
 
 
 def selection_score(task: Task, metrics: dict[str, float]) -> tuple[float, float]:
-    """What validation compares: weighted F1 or negative MAE; then the negative loss."""
+    """What validation compares: weighted F1 or negative MAE; then the negative loss, if any."""
     main = metrics["weighted_f1"] if isinstance(task, Classification) else -metrics["mae"]
-    return main, -metrics["loss"]
+    return main, -metrics.get("loss", 0.0)
 
 
 def choose_gate(predictor: Predictor, valid: Split) -> float:

@@ -14,8 +14,9 @@ from mmalign.data.split import Split
 from mmalign.data.task import Classification, Regression, Task
 from mmalign.experiments.grid import Grid, extend_grid
 from mmalign.experiments.job import Entry, Job
+from mmalign.experiments.scope import Scope
 from mmalign.experiments.source import Source
-from mmalign.experiments.suites import SUITES, Scope, list_entries
+from mmalign.experiments.suites import SUITES, list_entries
 from mmalign.experiments.work import analysis_file
 from mmalign.runs.manifest import MANIFEST
 from mmalign.runs.result import RESULT, TIMING

@@ -14,7 +14,7 @@ from mmalign.experiments.report.main_tables import (
     metrics_table,
 )
 from mmalign.experiments.report.runs import Condition, read_runs
-from mmalign.experiments.suites import SYSTEMS
+from mmalign.experiments.systems import SYSTEMS
 from tests.experiments.report.made import Making, default_score, make_grid, metrics, regression
 
 MAIN = Making(suites=("main",), survivals=(0.5,))

@@ -51,7 +51,7 @@ def test_masks_count_what_the_protocol_takes_away(runs):
 
 def test_the_code_for_masks_is_the_protocol_itself(runs):
     code = mask_code(runs).removeprefix("mmalign.data.").removesuffix(".masks(dataset)")
-    made = eval(code, {"Protocol": Protocol})
+    made = eval(code, {"PairProtocol": Protocol})
     assert (made.visible, made.victim) == ("accelerometer", "gyroscope")
     assert (made.survival, made.seed) == (0.3, 0)
 

@@ -26,7 +26,7 @@ from mmalign.experiments.tuning.spaces import Choice, Range, Space
 from mmalign.experiments.tuning.spaces_file import SPACES
 from mmalign.experiments.tuning.study import Study
 from mmalign.experiments.tuning.trial import ranked
-from mmalign.runs import pair_training as running
+from mmalign.runs import epochs as running
 from mmalign.runs.claim import BusyFolderError, claimed
 from mmalign.training.methods import configure
 from tests.training.small import small_dataset, small_protocol, small_run

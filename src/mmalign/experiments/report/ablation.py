@@ -12,7 +12,8 @@ from mmalign.experiments.report.main_tables import (
 )
 from mmalign.experiments.report.runs import Condition, Runs
 from mmalign.experiments.report.table import ABSENT, Column, Row, Table
-from mmalign.experiments.suites import ABLATIONS, UPPER
+from mmalign.experiments.suites import ABLATIONS
+from mmalign.experiments.systems import UPPER
 
 WHOLE = next(iter(ABLATIONS))
 """The method that parts are taken from."""

@@ -31,6 +31,7 @@ from mmalign.experiments.report.setup_tables import (
     progress_table,
     version_table,
 )
+from mmalign.experiments.report.subset_chapters import gaps, random_missing, which
 from mmalign.experiments.report.table import slug
 
 Chapter = Callable[[Runs], list[Block]]
@@ -185,15 +186,22 @@ def setup(runs: Runs) -> list[Block]:
     """Everything one needs to run it again."""
     return [
         data_table(runs),
+        *(_masks(runs) if runs.of_pairs else []),
+        Heading("Configuration"),
+        config_table(runs),
+        Details("What each row sets on top", [change_table(runs)]),
+        *[table for table in [cost_table(runs)] if table.rows],
+    ]
+
+
+def _masks(runs: Runs) -> list[Block]:
+    """How the masks of the pairs were made, and how to make them again."""
+    return [
         Heading("Masks"),
         "A mask is a pure function of clip ids, survival rate and seed, the same for all systems. "
         "Counts hold if every clip has its victim to begin with. To make the masks again:",
         Code(mask_code(runs)),
         mask_table(runs),
-        Heading("Configuration"),
-        config_table(runs),
-        Details("What each row sets on top", [change_table(runs)]),
-        *[table for table in [cost_table(runs)] if table.rows],
     ]
 
 
@@ -210,6 +218,9 @@ def completeness(runs: Runs) -> list[Block]:
 
 
 CHAPTERS: dict[str, tuple[str, Chapter]] = {
+    "which": ("Which should I use?", which),
+    "random-missing": ("Modalities missing at random", random_missing),
+    "gaps": ("Gaps inside sequences", gaps),
     "glance": ("At a glance", at_a_glance),
     "main": ("Main comparison", main),
     "differences": ("Paired differences", differences),

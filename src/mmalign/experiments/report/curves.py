@@ -9,7 +9,7 @@ from mmalign.experiments.report.main_tables import both_settings
 from mmalign.experiments.report.measures import Measure
 from mmalign.experiments.report.runs import Condition, Runs
 from mmalign.experiments.report.table import Row, Table
-from mmalign.experiments.suites import FLOOR, LOWER
+from mmalign.experiments.systems import FLOOR, LOWER
 
 UNIFORM = "uniform"
 """The limit of a large epsilon."""

@@ -16,7 +16,7 @@ from mmalign.experiments.report.main_tables import is_contender, is_imputer
 from mmalign.experiments.report.measures import percent
 from mmalign.experiments.report.runs import Condition, Runs, counted
 from mmalign.experiments.report.table import Cell, Column, Row, Table
-from mmalign.experiments.suites import FLOOR, LOWER, UPPER
+from mmalign.experiments.systems import FLOOR, LOWER, UPPER
 
 HEADINGS = (
     "Does an imputer earn its keep?",

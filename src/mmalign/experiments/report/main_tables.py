@@ -15,7 +15,7 @@ from mmalign.experiments.report.comparison import (
 from mmalign.experiments.report.measures import IN_MAIN_TABLE, Measure
 from mmalign.experiments.report.runs import Condition, Runs, Seeds
 from mmalign.experiments.report.table import ABSENT, Cell, Column, Row, Table
-from mmalign.experiments.suites import FLOOR, LOWER, UPPER
+from mmalign.experiments.systems import FLOOR, LOWER, UPPER
 from mmalign.training.methods import METHODS
 
 CONSTANT = "constant"

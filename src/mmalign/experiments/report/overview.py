@@ -19,14 +19,10 @@ from mmalign.experiments.report.table import Cell, Column, Row, Table, slug
 
 def write_document(runs: Runs) -> Document:
     """The report of one grid."""
-    pairs = list(dict.fromkeys(run.condition.pair for run in runs.planned))
     return Document(
         title=f"When a modality is missing: {runs.name}",
-        lead=(
-            f"Systems that stand in for a missing modality, compared on {runs.name} with the same "
-            f"network, the same masks and the same seeds: {'; '.join(pairs)}."
-        ),
-        facts=_facts(runs, len(pairs)),
+        lead=_lead(runs),
+        facts=_facts(runs),
         warning=_warning([runs], "This grid", "the last section lists"),
         sections=write_chapters(runs),
     )
@@ -94,13 +90,31 @@ def _of_dataset(section: Section, title: str, prefix: str) -> Section:
     )
 
 
-def _facts(runs: Runs, pairs: int) -> list[str]:
-    survivals = sorted({run.entry.survival for run in runs.planned})
+def _lead(runs: Runs) -> str:
+    """What was compared on what."""
+    pairs = dict.fromkeys(run.condition.pair for run in runs.of_pairs)
+    told = []
+    if len(runs.of_pairs) < len(runs.planned):
+        told.append(
+            f"One model that answers for any subset of modalities of {runs.name}, beside what one "
+            "would train for each subset alone, with the same clips and the same seeds."
+        )
+    if pairs:
+        told.append(
+            f"Systems that stand in for a missing modality, compared on {runs.name} with the same "
+            f"network, the same masks and the same seeds: {'; '.join(pairs)}."
+        )
+    return " ".join(told)
+
+
+def _facts(runs: Runs) -> list[str]:
+    pairs = {run.condition.pair for run in runs.of_pairs}
+    survivals = sorted({run.entry.survival for run in runs.of_pairs})
     data = runs.grid.data
     clips = " / ".join(f"{count}" for count in data["clips"].values())
+    of_pairs = [counted(len(pairs), "pair"), f"survival {', '.join(map(percent, survivals))}"]
     return [
-        counted(pairs, "pair"),
-        f"survival {', '.join(map(percent, survivals))}",
+        *(of_pairs if pairs else [", ".join(data["dims"])]),
         counted(len({run.seed for run in runs.planned}), "seed"),
         f"{clips} clips ({', '.join(data['clips'])})",
         _progress([runs]),

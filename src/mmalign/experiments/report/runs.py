@@ -14,7 +14,7 @@ from mmalign.errors import MMAlignError
 from mmalign.experiments.grid import GRID, Grid, Placed
 from mmalign.experiments.job import Entry, Job
 from mmalign.experiments.report.measures import Measure, measures_of, percent
-from mmalign.experiments.suites import SYSTEMS
+from mmalign.experiments.systems import SYSTEMS
 from mmalign.experiments.work import analysis_file
 from mmalign.runs.result import RESULT
 from mmalign.training.config import Config
@@ -29,6 +29,8 @@ OWN = "own"
 TITLES = tuple(title for title, _ in SYSTEMS.values())
 ESSENTIAL: Mapping[str, tuple[str, ...]] = {
     "scores": ("scores", "swaps", "floor", "epochs", "parameters"),
+    "subsets": ("subsets",),
+    "rates": ("settings", "floor"),
     "speed": ("batch_size", "milliseconds"),
     "alignment": ("clips", "window", "solver", "fitter"),
     "case": ("clip", "words", "times", "visible_steps", "victim_steps", "solver", "fitter"),
@@ -80,6 +82,31 @@ class Run:
     def condition(self) -> Condition:
         """The pair and survival rate of its table."""
         return Condition(self.entry.job.visible, self.entry.job.victim, self.entry.survival)
+
+    @property
+    def is_of_pair(self) -> bool:
+        """Whether it is about a visible modality and a victim."""
+        return not self.entry.job.modalities
+
+    @property
+    def place(self) -> str:
+        """Modalities and what is missing of them, in words."""
+        return self.condition.title if self.is_of_pair else self.entry.about
+
+    @cached_property
+    def subsets(self) -> dict[tuple[str, ...], dict[str, Any]]:
+        """Metrics and floor on test, by the modalities that are there."""
+        return {
+            tuple(found["modalities"]): found["test"]
+            for found in self.result["subsets"]
+            if "test" in found
+        }
+
+    @cached_property
+    def rates(self) -> dict[float, Metrics]:
+        """Metrics on test, by missing rate."""
+        found = self.result["settings"]
+        return {rate: found[f"{rate:g}"]["metrics"]["test"] for rate in self.entry.job.rates}
 
     @property
     def seed(self) -> int:
@@ -137,6 +164,11 @@ class Runs:
     def name(self) -> str:
         """What the data is called: the last part of its path, which may be a machine's own."""
         return self.grid.source.path.rstrip("/\\").replace("\\", "/").rpartition("/")[2] or "data"
+
+    @property
+    def of_pairs(self) -> list[Run]:
+        """Runs about a visible modality and a victim, finished or not."""
+        return [run for run in self.planned if run.is_of_pair]
 
     def of(self, suite: str) -> Iterator[Run]:
         """The finished runs of a suite."""
@@ -254,7 +286,7 @@ def _found(grid: Grid, placed: Placed) -> dict[str, Any]:
     file = folder / RESULT
     if shows == "scores":
         found = _scores(grid, placed, file)
-    elif shows == "speed":
+    elif shows in ("speed", "subsets", "rates"):
         found = grid.result(placed.address)
     else:
         file, found = analysis_file(folder, shows), grid.analysis(placed.address, shows)

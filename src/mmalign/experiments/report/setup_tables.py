@@ -51,7 +51,7 @@ def mask_table(runs: Runs) -> Table:
         Column(split, f"Setting {setting}: keep / lose") for setting in SETTINGS for split in clips
     ]
     seeds: dict[Condition, set[int]] = {}
-    for run in runs.planned:
+    for run in runs.of_pairs:
         seeds.setdefault(run.condition, set()).add(run.seed)
     rows = []
     for condition, used in seeds.items():
@@ -67,7 +67,7 @@ def mask_table(runs: Runs) -> Table:
 
 def mask_code(runs: Runs) -> str:
     """Python that makes the masks of the grid's first protocol again."""
-    first = runs.planned[0]
+    first = runs.of_pairs[0]
     return f"mmalign.data.{_protocol(first.condition, 'A', first.seed)!r}.masks(dataset)"
 
 
@@ -129,7 +129,7 @@ def missing_table(runs: Runs) -> Table:
     missing: dict[tuple[str, str, str], dict[int, str]] = {}
     for run in runs.planned:
         if not run.is_done:
-            place = run.entry.system, run.entry.suite, run.condition.title
+            place = run.entry.system, run.entry.suite, run.place
             missing.setdefault(place, {})[run.seed] = run.error
     rows = [
         (*place, _ranges(set(errors)), next(filter(None, reversed(errors.values())), "not run yet"))

@@ -13,7 +13,7 @@ from mmalign.experiments.report.overview import count_all, count_table
 from mmalign.experiments.report.rendering import escape_markdown, table_markdown
 from mmalign.experiments.report.runs import Run, Runs, in_usual_order
 from mmalign.experiments.report.table import ABSENT, Cell, Column, Row, Table
-from mmalign.experiments.suites import FLOOR, LOWER, UPPER
+from mmalign.experiments.systems import FLOOR, LOWER, UPPER
 
 Rates = Mapping[str, Mapping[str, Mapping[float, Sequence[float]]]]
 """Validation scores by dataset, system and learning rate; higher is better."""

@@ -1,7 +1,6 @@
 """From a grid, or the grids of a study, to the files of a report."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import astuple
 from pathlib import Path
 
 from mmalign.errors import MMAlignError
@@ -15,8 +14,10 @@ from mmalign.experiments.report.rendering import (
     table_csv,
     table_latex,
 )
-from mmalign.experiments.report.runs import Runs, read_runs
+from mmalign.experiments.report.runs import OWN as OWN_PLAN
+from mmalign.experiments.report.runs import Metrics, Run, Runs, read_runs
 from mmalign.experiments.report.study_tables import Rates, study_markdown
+from mmalign.experiments.tables import SUBSET
 from mmalign.files import write_atomically
 
 PAGE = "report.html"
@@ -102,8 +103,21 @@ def _score_rows(runs: Runs) -> Iterator[tuple[object, ...]]:
     Scores with another plan put in are those of setting A, with the name of the plan.
     """
     for run in runs.finished:
-        if run.entry.shows == "scores":
-            place = run.entry.suite, *astuple(run.condition), run.entry.system, run.seed
-            for how, scores in run.scores.items():
-                for metric, value in scores.items():
-                    yield *place, *how, metric, "" if value is None else value
+        about = run.entry.survival, run.entry.system, run.seed
+        for where, how, scores in _scored(run):
+            for metric, value in scores.items():
+                yield run.entry.suite, *where, *about, *how, metric, "" if value is None else value
+
+
+def _scored(run: Run) -> Iterator[tuple[tuple[str, str], tuple[str, str], Metrics]]:
+    """Modalities and what is missing, setting and plan, and the metrics of each."""
+    where = run.entry.job.where
+    if run.entry.shows == "scores":
+        for how, scores in run.scores.items():
+            yield where, how, scores
+    elif run.entry.shows == "subsets":
+        for subset, found in run.subsets.items():
+            yield ("+".join(subset), ""), (SUBSET, OWN_PLAN), found["metrics"]
+    elif run.entry.shows == "rates":
+        for rate, scores in run.rates.items():
+            yield where, (f"{rate:g}", OWN_PLAN), scores

@@ -10,7 +10,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from mmalign.experiments.report.curves import UNIFORM, Curve, Level
 from mmalign.experiments.report.measures import Measure, percent
 from mmalign.experiments.report.pictures.canvas import Picture, Theme, make_picture, short
-from mmalign.experiments.suites import FLOOR, LOWER
+from mmalign.experiments.systems import FLOOR, LOWER
 
 AXES = {
     "window": ("window (radius, steps)", 2),

@@ -45,7 +45,7 @@ class Inputs:
     scale: Float32[np.ndarray, " channels"]
 
     def __call__(self, clips: Sequence[Steps]) -> list[Steps]:
-        """The sequences as experts read them."""
+        """The sequences, centred and scaled."""
         return [self._of(steps) for steps in clips]
 
     def _of(self, steps: Steps) -> Steps:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mmalign.experts.inputs import fit_inputs, is_smooth
+from mmalign.data.inputs import fit_inputs, is_smooth
 
 RNG = np.random.default_rng(0)
 CLIPS = [

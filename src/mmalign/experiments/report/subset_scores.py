@@ -1,0 +1,156 @@
+"""Scores of every subset of modalities, and how one model stands beside dedicated systems."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from mmalign.evaluation.significance import PairedDifference
+from mmalign.experiments.report.comparison import best, difference, summarise, verdict
+from mmalign.experiments.report.measures import Measure
+from mmalign.experiments.report.runs import Metrics, Run, Runs, Seeds, counted
+from mmalign.experiments.systems import CANDIDATES, DEDICATED, ONE_MODEL
+
+Subset = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How one model stands beside the best system that was trained for the subset alone.
+
+    Attributes:
+        subset: The modalities that are there.
+        rival: The best dedicated system.
+        gain: Mean of the one model minus that of the rival, positive where it is better.
+        verdict: 1 if the one model is clearly better, -1 if it is clearly worse, 0 otherwise.
+        change: The paired difference; None where it cannot be tested.
+    """
+
+    subset: Subset
+    rival: str
+    gain: float
+    verdict: int
+    change: PairedDifference | None = None
+
+
+@dataclass(frozen=True)
+class SuitePanel:
+    """What a suite found about some modalities any of which may be missing."""
+
+    runs: Runs
+    suite: str
+    modalities: Subset
+
+    @cached_property
+    def measure(self) -> Measure:
+        """What decides: accuracy of classes, otherwise the report's first."""
+        found = {measure.key: measure for measure in self.runs.measures}
+        first = self.runs.measures[0]
+        return first if self.runs.decides else found.get("accuracy", first)
+
+    @cached_property
+    def finished(self) -> list[Run]:
+        """Runs about these modalities that have a result."""
+        return [r for r in self.runs.of(self.suite) if r.entry.job.modalities == self.modalities]
+
+
+@dataclass(frozen=True)
+class SubsetPanel(SuitePanel):
+    """What the suite of subsets found about some modalities."""
+
+    @cached_property
+    def systems(self) -> list[str]:
+        """Systems with a finished run, in the usual order."""
+        found = {run.entry.system for run in self.finished}
+        return [title for title, _ in CANDIDATES.values() if title in found]
+
+    @property
+    def dedicated(self) -> list[str]:
+        """Systems that are trained for each subset alone."""
+        return [system for system in self.systems if system in DEDICATED]
+
+    @cached_property
+    def subsets(self) -> list[Subset]:
+        """The subsets that were asked about."""
+        return list(dict.fromkeys(s for run in self.finished for s in run.subsets))
+
+    def scores(self, system: str, subset: Subset, measure: Measure) -> Seeds:
+        """A metric on test of every finished seed that has it."""
+        rows = [
+            (run.seed, run.subsets[subset]["metrics"].get(measure.key))
+            for run in self.finished
+            if run.entry.system == system and subset in run.subsets
+        ]
+        return {seed: float(value) for seed, value in rows if value is not None}
+
+    def mean(self, system: str, subset: Subset) -> float:
+        """The mean over seeds of what decides."""
+        return summarise(self.scores(system, subset, self.measure)).mean
+
+    def floor(self, subset: Subset, measure: Measure) -> float:
+        """What a constant scores on the clips that have the subset."""
+        for run in self.finished:
+            found: Metrics = run.subsets.get(subset, {}).get("floor", {})
+            value = found.get(measure.key)
+            if value is not None:
+                return float(value)
+        return math.nan
+
+    def difference(self, system: str, rival: str, subset: Subset) -> PairedDifference | None:
+        """System minus rival in what decides; None if they share fewer than two seeds."""
+        first, second = (self.scores(name, subset, self.measure) for name in (system, rival))
+        return difference(first, second)
+
+    def standings(self) -> list[Standing]:
+        """The one model beside the best dedicated system of each subset that has both."""
+        found = []
+        for subset in self.subsets:
+            means = {s: summarise(self.scores(s, subset, self.measure)) for s in self.dedicated}
+            rival = best(means, self.measure)
+            own = self.mean(ONE_MODEL, subset)
+            if rival is not None and not math.isnan(own):
+                gain = (own - means[rival].mean) * (1 if self.measure.is_higher_better else -1)
+                change = self.difference(ONE_MODEL, rival, subset)
+                sign = verdict(change, self.measure)
+                found.append(Standing(subset, rival, gain, sign, change))
+        return found
+
+
+def answer_sentence(standings: Sequence[Standing], over: str) -> str:
+    """Which should I use, and how sure is that? In one sentence.
+
+    Args:
+        standings: One for each subset.
+        over: How many seeds there are, in words.
+    """
+    if not standings:
+        return (
+            f"Nothing stands beside {ONE_MODEL} here: no dedicated system was run, so this report "
+            "cannot say which to use."
+        )
+    rivals = " or ".join(dict.fromkeys(one.rival for one in standings))
+    above = sum(one.gain > 0 for one in standings)
+    below = sum(one.gain < 0 for one in standings)
+    clear = {sign: sum(one.verdict == sign for one in standings) for sign in (1, -1)}
+    worse = [subset_title(one.subset) for one in standings if one.verdict < 0]
+    counts = (
+        f"trained once, they are above {rivals}, trained for each subset alone, in "
+        f"{above} of {counted(len(standings), 'subset')}{_clearly(above, clear[1])}; below in "
+        f"{below}{_clearly(below, clear[-1])} ({over})"
+    )
+    if len(worse) == len(standings):
+        return f"Use {rivals} rather than {ONE_MODEL}: {counts}."
+    if worse:
+        return f"Use {ONE_MODEL}, but for {'; '.join(worse)}: {counts}."
+    if clear[1]:
+        return f"Use {ONE_MODEL}: {counts}."
+    return f"Nothing is clear between {ONE_MODEL} and the others: {counts}."
+
+
+def _clearly(count: int, clear: int) -> str:
+    return f", {clear} of them clearly" if count else ""
+
+
+def subset_title(subset: Subset) -> str:
+    """A subset as people write it."""
+    return " + ".join(subset)

@@ -1,0 +1,113 @@
+"""Subsets of modalities by systems: the heat map, and the same as numbers."""
+
+from mmalign.experiments.report.main_tables import CONSTANT, difference_cell, score_cell
+from mmalign.experiments.report.measures import Measure
+from mmalign.experiments.report.pictures.heat import Heat, HeatCell, shares_of
+from mmalign.experiments.report.runs import Runs
+from mmalign.experiments.report.subset_scores import Subset, SubsetPanel, subset_title
+from mmalign.experiments.report.table import ABSENT, Cell, Column, Row, Table
+from mmalign.experiments.subset_suites import SUBSETS
+from mmalign.experiments.systems import ANCHOR, LOWER, ONE_MODEL
+
+
+def subset_heat(panel: SubsetPanel) -> Heat:
+    """Means over seeds; below them the difference from the dedicated anchor."""
+    measure = panel.measure
+    means = {
+        (subset_title(s), system): panel.mean(system, s)
+        for s in panel.subsets
+        for system in panel.systems
+    }
+    floors = {subset_title(s): panel.floor(s, measure) for s in panel.subsets}
+    shares = shares_of(means, measure)
+    cells = {
+        (subset_title(subset), system): _cell(panel, subset, system, shares)
+        for subset in panel.subsets
+        for system in panel.systems
+    }
+    cells |= {(title, CONSTANT): HeatCell(floor, 0.0) for title, floor in floors.items()}
+    return Heat(
+        ", ".join(panel.modalities), list(floors), [*panel.systems, CONSTANT], cells, measure
+    )
+
+
+def _cell(
+    panel: SubsetPanel, subset: Subset, system: str, shares: dict[tuple[str, str], float]
+) -> HeatCell:
+    own, anchor = panel.mean(system, subset), panel.mean(ANCHOR, subset)
+    share = shares[subset_title(subset), system]
+    if system == ANCHOR or anchor != anchor or own != own:
+        return HeatCell(own, share)
+    change = panel.difference(system, ANCHOR, subset)
+    note = panel.measure.show_change(own - anchor)
+    return HeatCell(own, share, note, change is not None and change.is_clear)
+
+
+def subset_table(panel: SubsetPanel, name: str) -> Table:
+    """Mean ± sd of every system, the floor, and the one model minus the best dedicated system."""
+    measure, runs = panel.measure, panel.runs
+    standings = {one.subset: one for one in panel.standings()}
+    columns = [Column(system, measure.heading) for system in (*panel.systems, CONSTANT)]
+    versus = f"{ONE_MODEL} minus the best dedicated"
+    columns += [Column("which", versus, is_prose=True), Column("difference [95 %]", versus)]
+    rows = []
+    for subset in panel.subsets:
+        standing = standings.get(subset)
+        told = (
+            [ABSENT, ABSENT]
+            if standing is None
+            else [Cell(standing.rival), difference_cell(standing.change, measure)]
+        )
+        cells = _score_cells(panel, subset, measure, planned=len(runs.seeds(SUBSETS)))
+        rows.append(Row(subset_title(subset), [*cells, *told]))
+    title = f"{', '.join(panel.modalities)}: {measure.title}, mean ± sd over seeds"
+    return Table(name, title, "What is there", columns, rows)
+
+
+def metric_table(panel: SubsetPanel, name: str) -> Table:
+    """Every metric of every subset and system."""
+    planned = len(panel.runs.seeds(SUBSETS))
+    rows = [
+        Row(
+            f"{subset_title(subset)}: {system}",
+            [
+                score_cell(panel.scores(system, subset, measure), measure, planned=planned)
+                for measure in panel.runs.measures
+            ],
+            starts_group=number == 0,
+        )
+        for subset in panel.subsets
+        for number, system in enumerate(panel.systems)
+    ]
+    columns = [Column(measure.heading) for measure in panel.runs.measures]
+    return Table(
+        name, f"{', '.join(panel.modalities)}: all metrics", "What is there", columns, rows
+    )
+
+
+def _score_cells(
+    panel: SubsetPanel, subset: Subset, measure: Measure, *, planned: int
+) -> list[Cell]:
+    cells = [
+        score_cell(panel.scores(system, subset, measure), measure, planned=planned)
+        for system in panel.systems
+    ]
+    return [*cells, Cell(measure.show(panel.floor(subset, measure)))]
+
+
+def how_subsets_are_read(runs: Runs, panel: SubsetPanel) -> str:
+    """What stands beside what, and what "clearly" means."""
+    what = f"the bold ones are clear over {runs.seed_count(SUBSETS)}"
+    beside = (
+        f"Below a score stands its difference from {ANCHOR}; {what}: the 95 % interval of the "
+        "paired difference leaves out 0, with no correction for the number of subsets. "
+        if ANCHOR in panel.systems
+        else f"{ANCHOR} was not run: install mmalign[anchors] and run the same command again. "
+    )
+    return (
+        f"{beside}{ONE_MODEL} are trained once on all training clips and asked with each subset. "
+        "Trained for each subset alone, on the training clips that have it: "
+        f"{ANCHOR} (sktime, 4,000 features, ridge; all sequences at one length, the median), and "
+        f"{LOWER}, the paper's network that never sees the rest. All are scored on the test clips "
+        f"that have the subset; “{CONSTANT}” always says the training majority or mean."
+    )
