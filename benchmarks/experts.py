@@ -1,18 +1,24 @@
 """One model for every subset, beside what one would train for that subset alone.
 
-Run: python benchmarks/experts.py [--data DIR] [--seeds N] [--only NAME]
+Run: python benchmarks/experts.py [--data DIR] [--seeds N] [--only NAME] [--survivals 1,0.5,0.1]
+     [--rows FILE]
 
-Experts are fitted once on clips that have everything, and asked about every subset. Beside them
-stands MiniRocket + ridge (sktime, `pip install sktime`), trained for each subset alone; it is left
-out where sktime is not installed. People are never shared between training and test. A row is the
-mean over folds and seeds with the standard deviation over seeds of that mean.
+Experts are fitted once on clips of which a share keeps the victim, and asked about every subset.
+Beside them stands MiniRocket + ridge (sktime, `pip install 'mmalign[anchors]'`), trained for each
+subset alone on the clips that have it. People are never shared between training and test. A cell is
+the mean over folds and seeds with the standard deviation over seeds of that mean, and the paired
+difference over seeds with its 95 % interval. "A": the victim is gone from all test clips; "B": it
+survives there at the same rate as in training; the anchor answers with the classifier that fits.
+Rows already in the file are not computed again.
 """
 
 import argparse
 import itertools
+import json
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +26,13 @@ import torch
 
 from mmalign.data import Dataset, load_dataset, smartwatch
 from mmalign.data.clip import Clip
+from mmalign.data.missingness import surviving_ids
 from mmalign.data.resampling import resampled
+from mmalign.evaluation.calibration import expected_calibration_error
+from mmalign.evaluation.significance import paired_difference
 from mmalign.experts import Experts
+
+Names = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -31,6 +42,17 @@ class Fold:
     train: list[Clip]
     test: list[Clip]
     group: Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One training: a fold of a study with a seed, and what goes missing."""
+
+    study: str
+    fold: int
+    seed: int
+    victim: str
+    survival: float
 
 
 def every_clip(dataset: Dataset) -> list[Clip]:
@@ -67,7 +89,8 @@ def studies(folder: Path) -> Iterator[tuple[str, list[Fold]]]:
     watch = smartwatch()
     test = {person(clip_id) for clip_id in watch["test"].ids}
     clips = every_clip(watch)
-    yield "smartwatch, built-in split", folds_by(clips, person, [test])
+    parts = [[named(watch, clip) for clip in watch[name]] for name in ("train", "test")]
+    yield "smartwatch, built-in split", [Fold(*parts, person)]
     known = [clip for clip in clips if person(clip.id) not in test]
     out = [{f"subject{n:02d}" for n in part} for part in ((1, 2), (4, 5), (7, 8), (10,))]
     yield "smartwatch, people left out", folds_by(known, person, out)
@@ -89,31 +112,45 @@ def split_inertial(clip: Clip) -> Clip:
     return Clip(clip.id, clip.label, {**parts, "skeleton": clip.sequences["skeleton"]})
 
 
-def only(clip: Clip, names: tuple[str, ...]) -> Clip:
+def only(clip: Clip, names: Names) -> Clip:
     return Clip(clip.id, clip.label, {n: s for n, s in clip.sequences.items() if n in names})
 
 
-def subsets(clip: Clip) -> list[tuple[str, ...]]:
-    names = list(clip.sequences)
+def subsets(names: Names) -> list[Names]:
     return [s for size in range(1, len(names) + 1) for s in itertools.combinations(names, size)]
 
 
-def metric(scores: dict[str, float]) -> float:
-    return scores["mae"] if "mae" in scores else 100 * scores["accuracy"]
+def with_survivors(clips: list[Clip], task: Task) -> list[Clip]:
+    """The clips; all but a share of them lose the victim."""
+    if task.survival == 1:
+        return clips
+    ids = [clip.id for clip in clips]
+    keeps = surviving_ids(ids, count=int(task.survival * len(clips)), seed=task.seed)
+    left = tuple(name for name in clips[0].sequences if name != task.victim)
+    return [clip if clip.id in keeps else only(clip, left) for clip in clips]
 
 
-def ask_experts(fold: Fold, seed: int) -> tuple[dict[tuple[str, ...], float], float]:
+def ask_experts(fold: Fold, task: Task) -> tuple[dict[Names, np.ndarray], dict[str, float]]:
+    """Answers of one model for every subset, and what it cost."""
+    train = with_survivors(fold.train, task)
     started = time.process_time()
-    model = Experts(seed=seed).fit(fold.train, groups=fold.group)
-    seconds = time.process_time() - started
-    for name, experts in model.experts.items():
-        print(f"    {name}: {experts.sense}, {experts.ridge.patterns} patterns", flush=True)
-    names = subsets(fold.test[0])
-    return {s: metric(model.score([only(c, s) for c in fold.test])) for s in names}, seconds
+    model = Experts(seed=task.seed).fit(train, groups=fold.group)
+    facts = {"cpu_seconds": time.process_time() - started}
+    answers = {}
+    for names in subsets(tuple(fold.test[0].sequences)):
+        asked = [only(clip, names) for clip in fold.test]
+        answers[names] = model.predict(asked)
+        if model.fitted_task.outputs > 1:
+            classes = model.classes_
+            answers[names] = classes[answers[names]]
+            truth = np.array([list(classes).index(clip.label) for clip in fold.test])
+            error = expected_calibration_error(model.predict_proba(asked), truth)
+            facts[f"ece {'+'.join(names)}"] = error
+    return answers, facts
 
 
-def ask_minirocket(fold: Fold, seed: int) -> dict[tuple[str, ...], float] | None:
-    """Trained for each subset alone, on sequences of one length."""
+def ask_minirocket(fold: Fold, task: Task) -> dict[Names, np.ndarray] | None:
+    """Answers of one classifier a subset, trained on the clips that have it."""
     try:
         from sktime.transformations.panel.rocket import MiniRocketMultivariate
     except ImportError:
@@ -125,21 +162,100 @@ def ask_minirocket(fold: Fold, seed: int) -> dict[tuple[str, ...], float] | None
     lengths = {len(s) for clip in fold.train + fold.test for s in clip.sequences.values()}
     if len(lengths) > 1 or not isinstance(fold.train[0].label, str):
         return None
+    train = with_survivors(fold.train, task)
     found = {}
-    for names in subsets(fold.test[0]):
+    for names in subsets(tuple(fold.test[0].sequences)):
+        having = [clip for clip in train if set(names) <= set(clip.sequences)]
         panels = [
             np.stack([np.concatenate([c.sequences[n] for n in names], axis=1).T for c in clips])
-            for clips in (fold.train, fold.test)
+            for clips in (having, fold.test)
         ]
-        rocket = MiniRocketMultivariate(4000, random_state=seed)
+        rocket = MiniRocketMultivariate(4000, random_state=task.seed)
         ridge = make_pipeline(
             StandardScaler(with_mean=False), RidgeClassifierCV(np.logspace(-3, 3, 10))
         )
-        labels = [[clip.label for clip in clips] for clips in (fold.train, fold.test)]
-        ridge.fit(rocket.fit_transform(panels[0].astype(np.float64)), labels[0])
-        answers = ridge.predict(rocket.transform(panels[1].astype(np.float64)))
-        found[names] = 100 * float(np.mean(answers == np.array(labels[1])))
+        labels = [clip.label for clip in having]
+        ridge.fit(rocket.fit_transform(panels[0].astype(np.float64)), labels)
+        found[names] = ridge.predict(rocket.transform(panels[1].astype(np.float64)))
     return found
+
+
+def scores(answers: dict[Names, np.ndarray], fold: Fold, task: Task) -> dict[str, float]:
+    """Accuracy in percent, or MAE, of every subset, and of the mixture that setting B asks for."""
+    truth = np.array([clip.label for clip in fold.test])
+    is_number = truth.dtype.kind == "f"
+
+    def metric(given: np.ndarray) -> float:
+        return float(np.mean(np.abs(given - truth)) if is_number else 100 * np.mean(given == truth))
+
+    found = {" + ".join(names): metric(given) for names, given in answers.items()}
+    everything = max(answers, key=len)
+    left = tuple(name for name in everything if name != task.victim)
+    if task.victim:
+        ids = [clip.id for clip in fold.test]
+        keeps = surviving_ids(ids, count=int(task.survival * len(ids)), seed=task.seed)
+        has = np.array([clip_id in keeps for clip_id in ids])
+        found["A"] = metric(answers[left])
+        found["B"] = metric(np.where(has, answers[everything], answers[left]))
+    return found
+
+
+def compute(fold: Fold, task: Task) -> list[dict]:
+    answers, facts = ask_experts(fold, task)
+    place = vars(task)
+    rows = [{**place, "system": "experts", "scores": scores(answers, fold, task), "facts": facts}]
+    anchors = ask_minirocket(fold, task)
+    if anchors is not None:
+        found = scores(anchors, fold, task)
+        rows.append({**place, "system": "MiniRocket", "scores": found, "facts": {}})
+    return rows
+
+
+def tasks(study: str, folds: list[Fold], seed: int, survivals: list[float]) -> Iterator[Task]:
+    modalities = tuple(folds[0].test[0].sequences)
+    for survival in survivals:
+        victims = ("",) if survival == 1 else modalities if len(modalities) == 2 else ()
+        for victim, fold in itertools.product(victims, range(len(folds))):
+            yield Task(study, fold, seed, victim, survival)
+
+
+def show(rows: list[dict]) -> None:
+    """Print a line a cell: both systems, and their paired difference."""
+    cells = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+    for row in rows:
+        place = row["study"], row["survival"], row["victim"]
+        for name, value in row["scores"].items():
+            cells[*place, name][row["system"]][row["seed"]].append(value)
+    counts = defaultdict(int)
+    for place, systems in cells.items():
+        means = {s: {k: np.mean(v) for k, v in seeds.items()} for s, seeds in systems.items()}
+        text = ", ".join(f"{s} {cell(list(found.values()))}" for s, found in means.items())
+        seeds = sorted(set(means["experts"]) & set(means.get("MiniRocket", {})))
+        if len(seeds) > 1:
+            pair = [[float(means[s][seed]) for seed in seeds] for s in ("experts", "MiniRocket")]
+            found = paired_difference(*pair)
+            sign = "above" if found.mean > 0 else "below"
+            counts[("clearly " if found.is_clear else "") + sign] += 1
+            text += f", difference {found.mean:+.1f} [{found.low:+.1f}, {found.high:+.1f}]"
+        study, survival, victim, name = place
+        print(f"{study}; {victim or 'nothing'} at {survival:.0%}; {name}: {text}")
+    print(dict(counts))
+    for study in dict.fromkeys(row["study"] for row in rows):
+        own = [r for r in rows if r["study"] == study and r["system"] == "experts"]
+        seconds = [row["facts"]["cpu_seconds"] for row in own if row["survival"] == 1]
+        print(f"{study}: {np.mean(seconds):.1f} s of CPU a training")
+        errors = defaultdict(list)
+        for row in (row for row in own if row["survival"] == 1):
+            for name, value in row["facts"].items():
+                if name.startswith("ece "):
+                    errors[name].append(100 * value)
+        print("  " + ", ".join(f"{name} {np.mean(values):.1f}" for name, values in errors.items()))
+
+
+def cell(values: list[float]) -> str:
+    digits = 3 if max(values) < 10 else 1
+    spread = np.std(values, ddof=1) if len(values) > 1 else 0.0
+    return f"{np.mean(values):.{digits}f} ± {spread:.{digits}f} ({len(values)})"
 
 
 def main() -> None:
@@ -148,36 +264,24 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=root / "shared" / "data")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--only", default="", help="studies whose title holds this")
+    parser.add_argument("--survivals", default="1", help="shares that keep a victim")
+    parser.add_argument("--rows", type=Path, default=Path("experts.jsonl"))
     options = parser.parse_args()
     torch.set_num_threads(1)
-    for title, folds in studies(options.data):
-        if options.only not in title:
-            continue
-        print(title, flush=True)
-        rows: dict[str, dict[tuple[str, ...], list[float]]] = {"experts": {}, "MiniRocket": {}}
-        seconds = []
-        for seed in range(options.seeds):
-            answers = [ask_experts(fold, seed) for fold in folds]
-            seconds += [spent for _, spent in answers]
-            collect(rows["experts"], [found for found, _ in answers])
-            anchors = [ask_minirocket(fold, seed) for fold in folds]
-            if all(anchor is not None for anchor in anchors):
-                collect(rows["MiniRocket"], anchors)
-        print(f"  training: {np.mean(seconds):.1f} s of CPU a model")
-        for names in rows["experts"]:
-            cells = [f"{s} {cell(found[names])}" for s, found in rows.items() if names in found]
-            print(f"  {' + '.join(names)}: {', '.join(cells)}", flush=True)
-
-
-def collect(row: dict[tuple[str, ...], list[float]], folds: list) -> None:
-    for names in folds[0]:
-        row.setdefault(names, []).append(float(np.mean([found[names] for found in folds])))
-
-
-def cell(values: list[float]) -> str:
-    digits = 3 if max(values) < 10 else 1
-    spread = np.std(values, ddof=1) if len(values) > 1 else 0.0
-    return f"{np.mean(values):.{digits}f} ± {spread:.{digits}f}"
+    lines = options.rows.read_text().splitlines() if options.rows.exists() else []
+    rows = [json.loads(line) for line in lines]
+    done = {tuple(row[name] for name in Task.__annotations__) for row in rows}
+    survivals = [float(share) for share in options.survivals.split(",")]
+    chosen = [(t, folds) for t, folds in studies(options.data) if options.only in t]
+    for seed, (title, folds) in itertools.product(range(options.seeds), chosen):
+        for task in tasks(title, folds, seed, survivals):
+            if tuple(vars(task).values()) in done:
+                continue
+            fresh = compute(folds[task.fold], replace(task))
+            rows += fresh
+            with options.rows.open("a") as file:
+                file.writelines(json.dumps(row) + "\n" for row in fresh)
+    show(rows)
 
 
 if __name__ == "__main__":
