@@ -93,22 +93,13 @@ def choose_sense(lesson: Lesson, *, smooth: bool) -> tuple[Sense, int]:
     features and some hundred clips are enough to tell.
     """
     lesson = _shortened(lesson)
-    sense, patterns = _best(lesson, list(_candidates(smooth)))
-    if not smooth:
-        return sense, patterns
-    return _best(lesson, [(replace(sense, motion=motion), patterns) for motion in (False, True)])
-
-
-def _best(lesson: Lesson, choices: Sequence[tuple[Sense, int]]) -> tuple[Sense, int]:
-    """The choice that does best; the first of equals, as the plainer ones come first."""
-
-    def skill(choice: tuple[Sense, int]) -> float:
-        sense, patterns = choice
-        expert = RidgeExpert(patterns // FEW, DETECTORS // FEW)
-        expert.fit(lesson, sense)
-        return _skill(lesson, expert.found)
-
-    return max(choices, key=skill)
+    tried = [(_skill(lesson, *choice), choice) for choice in _candidates(smooth)]
+    # The first of equals: the plainer choice comes first.
+    skill, (sense, patterns) = max(tried, key=lambda one: one[0])
+    moving = replace(sense, motion=True)
+    if smooth and _skill(lesson, moving, patterns) > skill:
+        sense = moving
+    return sense, patterns
 
 
 def _windows(state: dict[str, np.ndarray]) -> Windows:
@@ -136,8 +127,11 @@ def _candidates(smooth: bool) -> Iterator[tuple[Sense, int]]:
                 yield replace(plain, centre=centre, own_scale=own_scale), patterns
 
 
-def _skill(lesson: Lesson, found: Fit) -> float:
+def _skill(lesson: Lesson, sense: Sense, patterns: int) -> float:
     """Share of right classes, or minus the squared error, on clips that were left out."""
+    expert = RidgeExpert(patterns // FEW, DETECTORS // FEW)
+    expert.fit(lesson, sense)
     if lesson.outputs > 1:
-        return float(np.mean(found.held_out.argmax(axis=1) == np.asarray(lesson.labels)))
-    return -found.error(lesson.targets())
+        said = expert.found.held_out.argmax(axis=1)
+        return float(np.mean(said == np.asarray(lesson.labels)))
+    return -expert.found.error(lesson.targets())
