@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Shaped
 
+from mmalign.allowance import EMPTY_SIDE
+
 DTYPE = re.compile(r"[biufcSUO?]\d{0,6}")
 LARGEST_KEY = 1 << 60
 BYTE_ORDERS = ("<", ">", "|", "=")
@@ -64,8 +66,10 @@ def array_from(raw: Any, kind: Any, shape: Any, order: str) -> Shaped[np.ndarray
     content = to_bytes(raw)
     if len(content) != count * kind.dtype.itemsize:
         raise ValueError(f"an array of shape {shape} does not have {len(content)} bytes")
-    if kind.dtype.itemsize == 0:
-        return np.zeros(shape if count == 0 else 0, kind.dtype)
+    if not content:
+        if max(shape, default=0) > EMPTY_SIDE:
+            raise ValueError("an array of many rows without values")
+        return np.zeros(shape, kind.dtype)
     return np.frombuffer(content, dtype=kind.dtype).reshape(shape, order=_order(order))
 
 
