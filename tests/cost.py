@@ -21,7 +21,7 @@ class Cost(NamedTuple):
 
 
 def cost_of(action: Callable[[], Any], *, seconds: int = 20) -> Cost:
-    """Run the action in a fork that is ended after so many seconds of its CPU time or twice that."""
+    """Run the action in a fork, which is ended after so many seconds of CPU, or twice that."""
     base = _child(lambda: None, seconds)
     spent = _child(action, seconds)
     return Cost(spent.outcome, spent.seconds, max(0, spent.memory - base.memory))
