@@ -13,6 +13,7 @@ from mmalign.experts.augment import Augment
 from mmalign.experts.contract import Evidence, Expert, Lesson, under
 from mmalign.experts.recipe import Recipe, padded, train_taps
 from mmalign.experts.taps import Taps
+from mmalign.model.loading import check_weights
 
 MOST_CLIPS, MOST_STEPS = 128, 65_536
 """A batch of prediction holds no more than so many clips, and padded steps."""
@@ -79,9 +80,14 @@ class TapsExpert(Expert):
         }
         self.dim = len(weights["norm.weight"])
         outputs = len(weights["read.bias"])
-        self.network = Taps(
-            len(mean), outputs, step_gain=step_gain, dim=self.dim, blocks=int(blocks)
-        )
+        if not 0 <= blocks <= len(weights):
+            raise ValueError(f"{blocks:g} blocks, but {len(weights)} arrays")
+
+        def make() -> Taps:
+            return Taps(len(mean), outputs, step_gain=step_gain, dim=self.dim, blocks=int(blocks))
+
+        check_weights(make, weights)
+        self.network = make()
         self.network.load_state_dict(weights)
         self.network.eval()
 
