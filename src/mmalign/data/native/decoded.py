@@ -58,9 +58,10 @@ def _torn(steps: Steps | None, observed: list[bool | None] | None, name: str) ->
 def _require_steps(field: pa.Field) -> None:
     inner = getattr(field.type, "value_type", None)
     number = getattr(inner, "value_type", None)
-    if getattr(inner, "list_size", 0) > MAX_DIM:
+    dim = getattr(inner, "list_size", 0)
+    if dim > MAX_DIM:
         raise DataError(
-            f"column {field.name!r} has steps of {inner.list_size:,} features",
+            f"column {field.name!r} has steps of {dim:,} features",
             fix=f"Features are at most {MAX_DIM:,} a step; turn them into more steps.",
         )
     if number is None or not (pa.types.is_floating(number) or pa.types.is_integer(number)):

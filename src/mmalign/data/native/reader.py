@@ -28,6 +28,7 @@ from mmalign.data.split import Split, whole_groups
 from mmalign.data.split_names import SPLITS
 from mmalign.data.task import Classification, Labels, Task, task_from_json
 from mmalign.data.validation import validate
+from mmalign.documents import parse_json
 from mmalign.errors import DataError, damaged, located
 
 UNREADABLE = (
@@ -122,7 +123,7 @@ def _read_shard(file: Path) -> Shard:
 
 def _description(schema: pa.Schema) -> dict[str, Any]:
     text = (schema.metadata or {}).get(METADATA_KEY)
-    description = json.loads(text) if text else {}
+    description = parse_json(text) if text else {}
     if not isinstance(description, dict):
         raise damaged("the metadata key 'mmalign' does not hold an object")
     if description.get("version", FORMAT_VERSION) > GAPS_VERSION:
