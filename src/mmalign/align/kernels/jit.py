@@ -5,6 +5,8 @@ from typing import Any
 
 import numba
 
+from mmalign.align.kernels.private import is_private, private_folder
+
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compiles to machine code, once per machine where the result can be kept, without the GIL.
@@ -22,10 +24,25 @@ def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """Numba unpickles what it kept: it is kept where nobody else can write, or not at all."""
     options |= {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
-    jit: Callable[..., Any]
+    kept = _kept(function, options)
+    if kept is not None:
+        return kept
+    folder, usual = private_folder(), numba.config.CACHE_DIR
+    if folder is not None:
+        numba.config.CACHE_DIR = str(folder)
+        try:
+            kept = _kept(function, options)
+        finally:
+            numba.config.CACHE_DIR = usual
+    return kept if kept is not None else numba.njit(**options)(function)  # type: ignore[no-any-return]
+
+
+def _kept(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """The function with a cache, or None where there is no directory for one that is private."""
     try:
-        jit = numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # no directory that Numba may write to: compile in every process
-        jit = numba.njit(**options)(function)
-    return jit
+        jit: Any = numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # no directory that Numba may write to
+        return None
+    return jit if is_private(jit.stats.cache_path) else None
