@@ -39,8 +39,8 @@ def labelled(clips: Clips, modalities: Sequence[str], task: Task) -> Split:
         )
     written = _written(rows)
     if isinstance(own_task, Regression):
-        # Another corpus may have another range; what its own task let in is not measured again.
-        labels: Labels = np.asarray(written, np.float32)
+        # Another corpus may have another range: its own is the one that its labels must keep.
+        labels: Labels = encode_labels(_ids(rows), written, own_task)
     else:
         labels = encode_labels(_ids(rows), written, task)
     return _unlabelled(rows, modalities, task).with_known_features(labels=labels)

@@ -8,7 +8,7 @@ from mmalign.data.columns import first_misfit
 from mmalign.data.dataset import Dataset
 from mmalign.data.split import Split
 from mmalign.data.split_names import SPLITS
-from mmalign.data.task import Classification
+from mmalign.data.task import LARGEST_LABEL, Classification
 from mmalign.errors import DataError, located
 
 
@@ -72,7 +72,7 @@ def _validate_labels(split: Split, dataset: Dataset) -> None:
     if isinstance(task, Classification):
         is_bad = (labels < 0) | (labels >= len(task.classes))
     else:
-        is_bad = ~(np.isfinite(labels) & (labels >= task.low) & (labels <= task.high))
+        is_bad = ~((labels >= task.low) & (labels <= task.high) & (abs(labels) <= LARGEST_LABEL))
     if is_bad.any():
         first = int(np.argmax(is_bad))
         with located(clip=split.ids[first]):
