@@ -72,17 +72,27 @@ def write_atomically(path: Path, payload: bytes) -> None:
     fsync_directory(path.parent)
 
 
+FORMULA = re.compile(r"[=@\t\r]|[+-](?![\w.$\[\]-]*$|[\d.]+ )")
+"""What a spreadsheet would compute; not a number, nor an id that begins with a hyphen."""
+
+
 def csv_bytes(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
     r"""Rows under column names as CSV; numbers keep every digit, None is an empty field.
 
-    >>> csv_bytes(["a", "b"], [[1, 0.1], [None, "x,y"]])
-    b'a,b\n1,0.1\n,"x,y"\n'
+    A text that a spreadsheet would take for a formula gets an apostrophe in front.
+
+    >>> csv_bytes(["a", "b"], [[1, 0.1], [None, "x,y"], ["=1+1", "-3g5yACw"]])
+    b'a,b\n1,0.1\n,"x,y"\n\'=1+1,-3g5yACw\n'
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
+    writer.writerow(map(_no_formula, columns))
+    writer.writerows(map(_no_formula, row) for row in rows)
     return text.getvalue().encode()
+
+
+def _no_formula(cell: object) -> object:
+    return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) else cell
 
 
 def drafts_of(path: Path) -> list[Path]:

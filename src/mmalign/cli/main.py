@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from mmalign.cli import bench, data, demo, explain, methods, report, train, tune, use
-from mmalign.errors import MMAlignError
+from mmalign.errors import MMAlignError, shown
 from mmalign.version import __version__
 
 app = typer.Typer(
@@ -53,7 +53,7 @@ def main() -> None:
         sys.exit(2)
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        typer.echo(f"error: {place}{error.strerror or error}", err=True)
+        typer.echo(f"error: {shown(f'{place}{error.strerror or error}')}", err=True)
         sys.exit(2)
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)

@@ -15,28 +15,31 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     the file of the function that Python calls: after editing what that function uses, delete
     ``__pycache__``.
     """
-    return _jit(function)
+    jit: Callable[..., Any] = _jit(function)
+    return jit
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compiles to machine code that becomes part of whatever kernel uses it."""
-    return _jit(function, forceinline=True)
+    jit: Callable[..., Any] = _jit(function, forceinline=True)
+    return jit
 
 
-def _jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+def _jit(function: Callable[..., Any], **options: Any) -> Any:
     """Numba unpickles what it kept: it is kept where nobody else can write, or not at all."""
     options |= {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
     kept = _kept(function, options)
     if kept is not None:
         return kept
-    folder, usual = private_folder(), numba.config.CACHE_DIR
+    config: Any = numba.config
+    folder, usual = private_folder(), config.CACHE_DIR
     if folder is not None:
-        numba.config.CACHE_DIR = str(folder)
+        config.CACHE_DIR = str(folder)
         try:
             kept = _kept(function, options)
         finally:
-            numba.config.CACHE_DIR = usual
-    return kept if kept is not None else numba.njit(**options)(function)  # type: ignore[no-any-return]
+            config.CACHE_DIR = usual
+    return kept if kept is not None else numba.njit(**options)(function)
 
 
 def _kept(function: Callable[..., Any], options: dict[str, Any]) -> Any:
