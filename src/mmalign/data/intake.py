@@ -46,6 +46,23 @@ def labelled(clips: Clips, modalities: Sequence[str], task: Task) -> Split:
     return _unlabelled(rows, modalities, task).with_known_features(labels=labels)
 
 
+def taught(clips: Clips, modalities: Sequence[str], task: Task) -> Split:
+    """Clips to learn from: as `labelled`, and no two of one id.
+
+    Raises:
+        DataError: If an id appears twice, or as `labelled`.
+    """
+    split = labelled(clips, modalities, task)
+    seen: set[str] = set()
+    for clip_id in split.ids:
+        if clip_id in seen:
+            raise DataError(
+                "the id appears twice", clip=clip_id, fix="Give each clip an id of its own."
+            )
+        seen.add(clip_id)
+    return split
+
+
 def with_labels_that_fit(clips: Clips, modalities: Sequence[str], task: Task) -> Split:
     """The clips with labels in the terms of a task; without any where one does not fit.
 
