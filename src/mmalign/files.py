@@ -56,11 +56,26 @@ def read_regular(path: Path) -> bytes:
         return stream.read()
 
 
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Name the file in errors of the system that name none: a full disk is full somewhere.
+
+    Raises:
+        OSError: What the block raises, with a file.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None or error.errno is None:
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
+
+
 def write_atomically(path: Path, payload: bytes) -> None:
     """Replace path so that a reader sees the old bytes or the new, never a mixture."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with naming(path), os.fdopen(handle, "wb") as stream:
             stream.write(payload)
             stream.flush()
             os.fsync(stream.fileno())

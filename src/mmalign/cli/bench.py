@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from mmalign.cli import options
+from mmalign.cli.stopping import say_stopped
 from mmalign.errors import ConfigError, shown
 
 if TYPE_CHECKING:
@@ -195,14 +196,10 @@ def _run(grid: "Grid", engine: "Engine", out: Path, keep: "Keep") -> None:
     with GridProgress(grid) as progress:
         try:
             run_grid(grid, engine, progress.show, keep=keep)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as stop:
             progress.stop()
             done, total = len(grid.jobs) - len(grid.pending()), len(grid.jobs)
-            typer.echo(
-                f"stopped: {done} of {total} runs are done; the same command goes on. {out}",
-                err=True,
-            )
-            raise typer.Exit(130) from None
+            raise say_stopped(stop, f"{done} of {total} runs are done", out) from None
 
 
 def _conclude(grid: "Grid") -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from mmalign.cli import bench, data, demo, explain, methods, report, train, tune, use
+from mmalign.cli.stopping import exit_code, heed_termination
 from mmalign.errors import MMAlignError, shown
 from mmalign.version import __version__
 
@@ -46,6 +47,7 @@ def options(
 
 def main() -> None:
     """Run the command line; an error of ours is one line and exit code 2."""
+    heed_termination()
     try:
         app()
     except MMAlignError as error:
@@ -55,9 +57,9 @@ def main() -> None:
         place = f"{error.filename}: " if error.filename else ""
         typer.echo(f"error: {shown(f'{place}{error.strerror or error}')}", err=True)
         sys.exit(2)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         typer.echo("interrupted", err=True)
-        sys.exit(130)
+        sys.exit(exit_code(stop))
 
 
 if __name__ == "__main__":
