@@ -24,7 +24,7 @@ from mmalign.data.readers.csd import sequences, worker
 from mmalign.data.twin import TwinConfig
 from mmalign.errors import DataError
 
-SECONDS = 5
+SECONDS = 10
 
 
 def load_samples() -> dict:
@@ -145,6 +145,8 @@ def main() -> None:
     signal.signal(signal.SIGALRM, on_alarm)
     builders = {n: b for n, b in load_samples().items() if not names or n in names}
     share = -(-int(mutants) // len(builders))
+    for name, build in builders.items():  # so that every module we need is imported
+        fuzz(name, build, 1, random.Random(0))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     total: Counter = Counter()
     for name, build in builders.items():
