@@ -1,6 +1,7 @@
-"""Shared fixtures and hypothesis profiles."""
+"""Shared fixtures, hypothesis profiles, and a guard on what tests and mmalign may do."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,43 @@ settings.register_profile(
     "nightly", settings.get_profile("default"), derandomize=False, max_examples=2000
 )
 settings.load_profile("default")
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1", "0.0.0.0", "", None, b"localhost", b"127.0.0.1")
+SOURCE = str(Path(__file__).resolve().parents[1] / "src" / "mmalign")
+EXECUTES = ("exec", "compile", "os.system", "os.exec", "subprocess.Popen", "pickle.find_class")
+NAMED = ("numba/core/", "data/readers/csd/sequences.py", "experiments/engines/")
+"""Who may: Numba's private cache, the worker that runs HDF5, and engines that start workers."""
+
+forbidden: list[str] = []
+"""What mmalign executed in this session; `pytest_sessionfinish` fails if there is anything."""
+
+
+def guard(event: str, arguments: tuple) -> None:
+    """Refuse the network, and note whatever mmalign's own code executes."""
+    if event in ("socket.connect", "socket.getaddrinfo"):
+        address = arguments[1] if event == "socket.connect" else arguments
+        if isinstance(address, tuple) and address[0] not in LOOPBACK:
+            raise ConnectionRefusedError(f"tests cannot reach the network: {address[:2]}")
+    elif event in EXECUTES:
+        frame = sys._getframe(1)
+        names = []
+        while frame is not None and len(names) < (40 if event == "pickle.find_class" else 1):
+            names.append(frame.f_code.co_filename)
+            frame = frame.f_back
+        is_ours = any(name.startswith(SOURCE) for name in names)
+        if is_ours and not any(part in name for part in NAMED for name in names):
+            forbidden.append(f"{event} from {names[0]}")
+
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+sys.addaudithook(guard)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a session in which mmalign executed anything."""
+    if forbidden:
+        sys.stderr.write("mmalign executed: " + "; ".join(sorted(set(forbidden))[:20]) + "\n")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.fixture(scope="session")
