@@ -77,31 +77,43 @@ def test_a_run_cut_after_any_epoch_ends_with_the_same_bits(
 
 def test_kills_at_random_instants_lose_nothing(tmp_path):
     """The child is killed without warning, again and again, until it gets through."""
-    small_run(tmp_path / "warm", epochs=1).execute(ignore)  # compiles what is compiled once
+    assert killed(tmp_path, 30) >= 30
+
+
+@pytest.mark.nightly
+def test_two_thousand_kills_lose_nothing(tmp_path):
+    assert killed(tmp_path, 2000) >= 2000
+
+
+def killed(folder: Path, wanted: int) -> int:
+    """Kill runs until so many kills are survived, each run ending with the same bits."""
+    small_run(folder / "warm", epochs=1).execute(ignore)  # compiles what is compiled once
     started = time.monotonic()
-    small_run(tmp_path / "whole", epochs=25).execute(ignore)
+    small_run(folder / "whole", epochs=25).execute(ignore)
     seconds = time.monotonic() - started
-    out = tmp_path / "killed"
     chance = random.Random(0)
     kills = 0
-    while not (out / "manifest.json").exists():
-        child = os.fork()
-        if child == 0:
-            try:
-                small_run(out, epochs=25).execute(ignore)
-            finally:
-                os._exit(0)
-        if kills < 15:
-            time.sleep(chance.uniform(0, seconds / 6))
-            os.kill(child, signal.SIGKILL)
-            kills += 1
-        os.waitpid(child, 0)
-    assert kills >= 3
-    assert weights(out) == weights(tmp_path / "whole")
-    assert [path.name for path in (out / "checkpoint").iterdir()] == ["state.safetensors"]
-    assert not [
-        path for path in out.iterdir() if path.name.startswith(".") and path.name != ".lock"
-    ]
+    while kills < wanted:
+        out = folder / f"killed-{kills}"
+        most = min(wanted, kills + 30)
+        while not (out / "manifest.json").exists():
+            child = os.fork()
+            if child == 0:
+                try:
+                    small_run(out, epochs=25).execute(ignore)
+                finally:
+                    os._exit(0)
+            if kills < most:
+                time.sleep(chance.uniform(0, seconds / 8))
+                os.kill(child, signal.SIGKILL)
+                kills += 1
+            os.waitpid(child, 0)
+        assert weights(out) == weights(folder / "whole")
+        assert [path.name for path in (out / "checkpoint").iterdir()] == ["state.safetensors"]
+        assert not [
+            path for path in out.iterdir() if path.name.startswith(".") and path.name != ".lock"
+        ]
+    return kills
 
 
 def test_a_run_directory_holds_what_it_promises(finished):
