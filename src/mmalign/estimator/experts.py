@@ -16,6 +16,7 @@ from mmalign.errors import ConfigError, located, suggestion
 from mmalign.estimator.clips import modality_problems, require_modalities
 from mmalign.estimator.contract import Groups, MMAlign
 from mmalign.experts.answers import answer_table, answers
+from mmalign.experts.contract import EPOCHS
 from mmalign.experts.model import Experts
 from mmalign.runs.experts_artifact import KIND, experts_of, saved_experts
 from mmalign.runs.manifest import Saved
@@ -45,7 +46,7 @@ class ExpertsMMAlign(MMAlign):
         *,
         modalities: Sequence[str] | None = None,
         seed: int = 0,
-        epochs: int = 40,
+        epochs: int = EPOCHS,
         device: str = "auto",
         method: str = KIND,
         **unknown: Any,
