@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mmalign.data import load_dataset
-from mmalign.experts import taps_expert
+from mmalign.experts import recipe
 from mmalign.experts.recipe import Recipe
 
 PAGE = Path(__file__).parents[2] / "docs" / "own-data.md"
@@ -19,7 +19,7 @@ def blocks():
 
 def test_every_block_of_python_runs(blocks, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(taps_expert, "Recipe", lambda **_: Recipe(epochs=1))
+    monkeypatch.setattr(recipe, "Recipe", lambda **_: Recipe(epochs=1))
     names: dict = {}
     for block in blocks:
         exec(compile(block, str(PAGE), "exec"), names)
