@@ -34,7 +34,7 @@ def evaluate(
     dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
     seen = dataset if as_is else _under_masks(run, dataset, split, model)
     clips = options.take_away(seen[split], without, model)
-    scores = {"run": model.score(clips)}
+    scores = {"run": model.metrics(clips)}
     typer.echo(f"{len(clips)} clips of {split}, {_presence(clips, model)}")
     train = dataset.splits.get("train")
     if train is not None and train.labels is not None and clips.labels is not None:

@@ -1,0 +1,25 @@
+"""What a training says of itself, a line at a time."""
+
+import sys
+from typing import Any
+
+
+def epoch_line(record: dict[str, Any]) -> str:
+    """An epoch's record; the validation score stands first, where a narrow screen shows it."""
+    shown = {}
+    for setting, metrics in record["valid"].items():
+        name = "mae" if "mae" in metrics else "accuracy"
+        shown[setting] = f"{name} {metrics[name]:.3f}"
+    valid = " ".join(f"valid {setting} {text}" for setting, text in shown.items())
+    losses = " ".join(f"{name} {value:.3f}" for name, value in record["losses"].items())
+    return f"epoch {record['epoch']}: {valid} | {losses}"
+
+
+def modality_line(name: str, clips: int, skill: float) -> str:
+    """What is known of a modality whose experts have learned."""
+    return f"{name}: {clips} clips, skill {skill:.2f}"
+
+
+def say(text: str) -> None:
+    """Write a line for people, beside a program's output."""
+    sys.stderr.write(f"{text}\n")
