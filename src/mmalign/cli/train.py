@@ -100,9 +100,7 @@ def _check_splits(dataset: Any, data: str, needed: tuple[str, ...]) -> None:
                 f"there is no {name} split, only {', '.join(dataset.splits)}",
                 file=data,
                 fix="Say in the data which clip is in which split, or deal the clips anew: "
-                'python -c "from mmalign.data import *; '
-                f"write_native(split_by(load_dataset('{data}'), random_split()), 'dealt')\", "
-                "and train on dealt.",
+                f"mmalign data split {data} dealt --by subject (or --by clip), and train on dealt.",
             )
 
 

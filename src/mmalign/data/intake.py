@@ -43,7 +43,7 @@ def labelled(clips: Clips, modalities: Sequence[str], task: Task) -> Split:
         labels: Labels = np.asarray(given, np.float32)
     else:
         labels = encode_labels(_ids(rows), given, task)
-    return _unlabelled(rows, modalities, task).with_known_features(labels=labels)
+    return unlabelled(rows, modalities, task).with_known_features(labels=labels)
 
 
 def relabelled(clips: Clips, y: object) -> Split:
@@ -64,7 +64,7 @@ def relabelled(clips: Clips, y: object) -> Split:
     else:
         task = suggested_task([label for label in labels if label is not None])
         encoded = encode_labels(ids, labels, task)
-    return _unlabelled(rows, modalities_in(rows), task).with_known_features(labels=encoded)
+    return unlabelled(rows, modalities_in(rows), task).with_known_features(labels=encoded)
 
 
 def labels_in(y: object, rows: Split | list[Clip]) -> list[Label | None]:
@@ -91,7 +91,7 @@ def labelled_by(clips: Clips, y: object, modalities: Sequence[str], task: Task) 
     """
     rows = gathered(clips)
     labels = encode_labels(_ids(rows), task.named(labels_in(y, rows)), task)
-    return _unlabelled(rows, modalities, task).with_known_features(labels=labels)
+    return unlabelled(rows, modalities, task).with_known_features(labels=labels)
 
 
 def modalities_in(rows: Split | list[Clip]) -> list[str]:
@@ -111,7 +111,7 @@ def with_labels_that_fit(clips: Clips, modalities: Sequence[str], task: Task) ->
     try:
         return labelled(rows, modalities, task)
     except DataError:
-        return _unlabelled(rows, modalities, task)
+        return unlabelled(rows, modalities, task)
 
 
 def gathered(clips: Clips) -> Split | list[Clip]:
@@ -226,7 +226,8 @@ def _ids(rows: Split | list[Clip]) -> list[str]:
     return list(rows.ids) if isinstance(rows, Split) else [clip.id for clip in rows]
 
 
-def _unlabelled(rows: Split | list[Clip], modalities: Sequence[str], task: Task) -> Split:
+def unlabelled(rows: Split | list[Clip], modalities: Sequence[str], task: Task) -> Split:
+    """The clips of a task without their labels."""
     if isinstance(rows, Split):
         return rows.with_known_features(labels=None, task=task)
     return Split.from_clips([replace(clip, label=None) for clip in rows], modalities, task)

@@ -40,6 +40,10 @@ class Regression:
             )
         return value
 
+    def in_words(self) -> str:
+        """What is predicted."""
+        return "numbers"
+
     def named(self, labels: Sequence[Label | None]) -> list[Label | None]:
         """Labels as they are: numbers have no names."""
         return list(labels)
@@ -102,6 +106,11 @@ class Classification:
         if self.given_as is bool:
             return np.array([name == "True" for name in self.classes])
         return np.array([self.given_as(name) for name in self.classes])
+
+    def in_words(self) -> str:
+        """What is predicted."""
+        few = ", ".join(self.classes[:8]) + (", …" if len(self.classes) > 8 else "")
+        return f"{len(self.classes)} classes: {few}"
 
     def named(self, labels: Sequence[Label | None]) -> list[Label | None]:
         """Labels by name that are written as those were which the classes were made of."""

@@ -38,9 +38,10 @@ def read_files(files: Sequence[Path], options: ReadOptions) -> Dataset:
         split = split_of(file.stem) or "train"
         if not recognises(file):
             raise DataError(
-                "a CSV without the columns of MELD",
+                "a CSV without the columns of MELD, and without clips of your own",
                 file=file,
-                fix="For your own data, see docs/own-data.md.",
+                fix="Your own has a row for each step, and columns clip, label, wrist.x, …: see "
+                "docs/own-data.md.",
             )
         parts[split] = Part(file, _rows(file, split, label))
     parts = in_order(parts)
