@@ -11,6 +11,8 @@ from mmalign.data.intake import gathered
 from mmalign.data.tabular import Frame, numbers_of, require_column, to_table, values_of
 from mmalign.errors import DataError, located
 
+TIME = "time"
+
 
 def clips_from_frames(
     frames: Frame,
@@ -18,7 +20,7 @@ def clips_from_frames(
     *,
     modalities: Mapping[str, Sequence[str]] | None = None,
     clip: str = "clip",
-    time: str | None = None,
+    time: str = TIME,
     label: str = "label",
     group: str | None = None,
 ) -> list[Clip]:
@@ -36,7 +38,7 @@ def clips_from_frames(
             `wrist.x` is the feature x of the modality wrist. In one frame, a row in which all
             columns of a modality are empty is no step of it: each may have its own rate.
         clip: The column that names the clip.
-        time: The column to sort by; without it, rows are in order.
+        time: The column to sort by; where there is none called time, rows are in order.
         label: The column with the label; clips that are predicted need none.
         group: The column that tells the person or video.
 
@@ -114,7 +116,7 @@ Tables = dict[str, tuple[pa.Table, list[str]]]
 
 
 def _tables(
-    frames: Frame, modalities: Mapping[str, Sequence[str]] | None, others: set[str | None]
+    frames: Frame, modalities: Mapping[str, Sequence[str]] | None, others: set[str]
 ) -> Tables:
     if isinstance(frames, Mapping) and not _is_columns(frames):
         tables = {}
@@ -157,7 +159,7 @@ def _rows_with(table: pa.Table, columns: list[str]) -> pa.Table:
 
 
 def _by_clip(
-    modality: str, table: pa.Table, features: list[str], clip: str, time: str | None
+    modality: str, table: pa.Table, features: list[str], clip: str, time: str
 ) -> dict[str, Steps]:
     """The sequence of each clip."""
     with located(modality=modality):
@@ -165,7 +167,8 @@ def _by_clip(
         steps = numbers_of(table, features)
         first: dict[str, int] = {}
         codes = np.array([first.setdefault(one, len(first)) for one in ids], np.int64)
-        times = np.zeros(len(ids)) if time is None else np.array(_required(table, time))
+        is_ordered = time == TIME and TIME not in table.column_names
+        times = np.zeros(len(ids)) if is_ordered else np.array(_required(table, time))
         order = np.lexsort((times, codes))
         ends = np.cumsum(np.bincount(codes, minlength=len(first)))[:-1]
         return dict(zip(first, np.split(steps[order], ends), strict=True)) if first else {}

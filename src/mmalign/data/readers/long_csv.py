@@ -12,7 +12,7 @@ from mmalign.data.readers.tables import read_header
 from mmalign.data.split_names import ALL_TRAIN, SPLITS, in_order, split_of
 from mmalign.data.tabular import to_table, values_of
 
-CLIP, TIME, LABEL, SPLIT = "clip", "time", "label", "split"
+CLIP, LABEL, SPLIT = "clip", "label", "split"
 
 
 def recognises(file: Path) -> bool:
@@ -32,7 +32,6 @@ def read_file(file: Path, options: ReadOptions) -> Dataset:
     clips = clips_from_frames(
         table,
         clip=CLIP,
-        time=TIME if TIME in names else None,
         label=options.label or LABEL,
         group=group_column(names),
     )
