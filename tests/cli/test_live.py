@@ -11,8 +11,8 @@ from mmalign.cli.live import LiveLine
 from tests.test_progress import Terminal
 
 RECORD = {"epoch": 1, "losses": {"main": 0.5}, "valid": {"A": {"accuracy": 0.25}}}
-LINE = "epoch 1: main 0.500 | valid A accuracy 0.250"
-TRAINING = SimpleNamespace(total_epochs=3)
+LINE = "epoch 1: valid A accuracy 0.250 | main 0.500"
+TRAINING = SimpleNamespace(total_epochs=3, config=SimpleNamespace(warm_up=0))
 
 
 @pytest.fixture

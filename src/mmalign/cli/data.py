@@ -7,22 +7,27 @@ from typing import Annotated
 import typer
 
 from mmalign.cli import options
+from mmalign.cli.examples import examples
 from mmalign.cli.verify import verify
 
-app = typer.Typer(help="Look at datasets, convert, split and verify them.", no_args_is_help=True)
+app = typer.Typer(
+    help="Look at datasets, convert, split and verify them.",
+    epilog=examples("data"),
+    no_args_is_help=True,
+)
 
 
 Source = Annotated[
     str, typer.Argument(help="Directory or file of any supported format; or smartwatch, twin.")
 ]
 
-app.command()(verify)
+app.command(epilog=examples("data verify"))(verify)
 
 
-@app.command()
+@app.command(epilog=examples("data inspect"))
 def inspect(
     path: Source,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    as_json: options.AsJson = False,
     label: options.Label = None,
     vectors: options.Vectors = None,
 ) -> None:
@@ -41,7 +46,7 @@ def inspect(
     print_description(path, description)
 
 
-@app.command()
+@app.command(epilog=examples("data convert"))
 def convert(
     source: Source,
     out: Annotated[Path, typer.Argument(help="Directory to create, in the native format.")],
@@ -62,7 +67,7 @@ def convert(
     typer.echo(f"{out}: {counts} clips; {dims} dims")
 
 
-@app.command()
+@app.command(epilog=examples("data split"))
 def split(
     source: Source,
     out: Annotated[Path, typer.Argument(help="Directory to create, in the native format.")],

@@ -4,15 +4,21 @@ import sys
 from typing import Any
 
 
-def epoch_line(record: dict[str, Any]) -> str:
-    """An epoch's record; the validation score stands first, where a narrow screen shows it."""
+def epoch_line(record: dict[str, Any], warm_up: int = 0) -> str:
+    """An epoch's record; the validation score stands first, where a narrow screen shows it.
+
+    Args:
+        record: What the epoch found.
+        warm_up: How many epochs come before the `epochs` of the config.
+    """
     shown = {}
     for setting, metrics in record["valid"].items():
         name = "mae" if "mae" in metrics else "accuracy"
         shown[setting] = f"{name} {metrics[name]:.3f}"
     valid = " ".join(f"valid {setting} {text}" for setting, text in shown.items())
     losses = " ".join(f"{name} {value:.3f}" for name, value in record["losses"].items())
-    return f"epoch {record['epoch']}: {valid} | {losses}"
+    mark = " (warm-up)" if record["epoch"] <= warm_up else ""
+    return f"epoch {record['epoch']}{mark}: {valid} | {losses}"
 
 
 def modality_line(name: str, clips: int, skill: float) -> str:

@@ -143,7 +143,9 @@ class NetworkMMAlign(MMAlign):
             device=choose_device(self.device),
         )
         try:
-            training.run(lambda record: say(epoch_line(record)) if verbose else None)
+            training.run(
+                lambda record: say(epoch_line(record, self.config.warm_up)) if verbose else None
+            )
         except TrainingError as error:
             raise TrainingError(f"{error} {self._keep_what_there_is(training)}") from error
         self._keep_best(training)

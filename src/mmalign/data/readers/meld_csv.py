@@ -12,7 +12,7 @@ from mmalign.data.readers.rows import Part, Row, assemble_rows, find_texts
 from mmalign.data.readers.tables import read_header, read_records
 from mmalign.data.readers.vectors import HOW_TO_GIVE
 from mmalign.data.split_names import in_order, split_of
-from mmalign.errors import DataError
+from mmalign.errors import DataError, MissingVectorsError
 
 COLUMNS = ("Utterance", "Dialogue_ID", "Utterance_ID", "Emotion", "Sentiment")
 LABELS = ("Emotion", "Sentiment")
@@ -48,7 +48,7 @@ def read_files(files: Sequence[Path], options: ReadOptions) -> Dataset:
     clips = ", ".join(f"{name} {len(part.rows)}" for name, part in parts.items())
     texts = find_texts(parts, files[0].parent, options)
     if texts.dim is None:
-        raise DataError(
+        raise MissingVectorsError(
             f"MELD's CSV files ({clips}) hold words only, which need vectors", fix=HOW_TO_GIVE
         )
     labels = {name: part.labels for name, part in parts.items()}
