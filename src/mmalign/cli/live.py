@@ -58,7 +58,7 @@ class ModalityLine(Display):
 
     def __enter__(self) -> "ModalityLine":
         if self.is_on and sys.stderr.isatty():
-            self.bar = start_bar("first modality", None)
+            self.bar = start_bar("first modality", None)  # how many there are is told with it
         return self
 
     def show(self, record: dict[str, Any], modalities: list[str]) -> None:
@@ -71,9 +71,9 @@ class ModalityLine(Display):
             which = "read together" if is_joint else f"{done} of {total}"
             typer.echo(f"{learned} ({which})", err=True)
             return
-        self.stop()
-        self.bar = start_bar(learned, total)
-        self.bar.update(self.bar.task_ids[0], completed=done)
+        rest = ["weights"] if is_joint else [*modalities[done:], "what is read together"]
+        text = f"{learned}; now {rest[0]}"
+        self.bar.update(self.bar.task_ids[0], total=total + 1, completed=done, description=text)
 
 
 def _write_events(record: dict[str, Any], writer: Any) -> None:
