@@ -71,7 +71,7 @@ class ModalityLine(Display):
             which = "read together" if is_joint else f"{done} of {total}"
             typer.echo(f"{learned} ({which})", err=True)
             return
-        rest = ["weights"] if is_joint else [*modalities[done:], "what is read together"]
+        rest = ["weights"] if is_joint else [*modalities[done:], "pairs"]
         text = f"{learned}; now {rest[0]}"
         self.bar.update(self.bar.task_ids[0], total=total + 1, completed=done, description=text)
 

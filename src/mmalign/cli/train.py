@@ -88,6 +88,7 @@ def train(
     with join_world(place) as world, line(is_on=world.is_leader, events=events) as live:
         run = Run(make(dataset, place, world), out)
         result = run.execute(live.show)
+        live.stop()
         if world.is_leader:
             show = _print_subsets if "subsets" in result else _print_result
             show(result, run.seconds(), out)
