@@ -104,8 +104,8 @@ def test_saved_and_loaded_it_answers_the_same_and_damage_is_refused(model, tmp_p
 
 
 def test_numbers_are_predicted_better_than_by_their_mean(small):
-    train, test = (made_clips(n, seed=s, numbers=True) for n, s in ((90, 0), (30, 1)))
-    model = Experts().fit(with_holes(train))
+    train, test = (made_clips(n, seed=s, numbers=True) for n, s in ((180, 0), (120, 1)))
+    model = Experts(seed=3).fit(with_holes(train))
     mean = np.mean([clip.label for clip in train])
     floor = np.mean([abs(clip.label - mean) for clip in test])
     for names in (("pose",), ("wrist",), NAMES):

@@ -28,7 +28,7 @@ from mmalign.estimator.clips import modality_problems, require_modalities
 from mmalign.estimator.contract import Groups, MMAlign
 from mmalign.estimator.lines import modality_line, say
 from mmalign.experts.answers import answer_table, answers
-from mmalign.experts.contract import Lesson
+from mmalign.experts.contract import EPOCHS, Lesson
 from mmalign.experts.modality import ModalityExperts, learn_modality
 from mmalign.experts.model import Experts
 from mmalign.runs.experts_artifact import KIND, experts_of, saved_experts
@@ -60,7 +60,7 @@ class ExpertsMMAlign(MMAlign):
         *,
         modalities: Sequence[str] | None = None,
         seed: int = 0,
-        epochs: int = 40,
+        epochs: int = EPOCHS,
         device: str = "auto",
         non_finite: Cleaning = "reject",
         method: str = KIND,

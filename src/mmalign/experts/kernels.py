@@ -1,4 +1,4 @@
-"""The loops of the pattern features, compiled."""
+"""The loops of the pattern and window features, compiled."""
 
 from typing import no_type_check
 
@@ -75,3 +75,15 @@ def fill_thresholds(sequence, chosen, dilations, kernels, channels, taps, quanti
             above = min(below + 1, time - 1)
             part = np.float32(place - below)
             thresholds[number, level] = ordered[below] + part * (ordered[above] - ordered[below])
+
+
+@compiled
+@no_type_check
+def add_answers(answers, bias, total, highest):
+    """Adds rectified answers ``[windows, detectors]`` to ``total``, and raises ``highest``."""
+    windows, detectors = answers.shape
+    for row in range(windows):
+        for k in range(detectors):
+            answer = max(answers[row, k] + bias[k], np.float32(0.0))
+            total[k] += answer
+            highest[k] = max(highest[k], answer)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mmalign.data.clip import Steps
+from mmalign.experts.contract import EPOCHS
 from mmalign.experts.taps import Taps
 
 LONGEST = 2048
@@ -34,7 +35,7 @@ class Recipe:
         mixup: Shape of the Beta distribution that pairs of clips are mixed with; 0 for none.
     """
 
-    epochs: int = 40
+    epochs: int = EPOCHS
     batch_size: int = 32
     learning_rate: float = 3e-3
     weight_decay: float = 0.02
@@ -63,12 +64,9 @@ def train_taps(
     sequences = [torch.from_numpy(np.ascontiguousarray(steps)) for steps in clips]
     size = recipe.batch_size * (2 if len(clips) >= 500 else 1)
     total = recipe.epochs * math.ceil(len(clips) / size)
+    flat = flattened(network)
     optimizer = torch.optim.AdamW(
-        network.parameters(),
-        lr=1.0,
-        betas=(0.9, 0.99),
-        weight_decay=recipe.weight_decay,
-        fused=True,
+        [flat], lr=1.0, betas=(0.9, 0.99), weight_decay=recipe.weight_decay, fused=True
     )
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: recipe.learning_rate * cycle(step / total, recipe.warm_up)
@@ -80,12 +78,29 @@ def train_taps(
             if change is not None:
                 features = change(features, lengths)
             loss = _mixed_loss(network, features, lengths, targets[rows], recipe)
-            optimizer.zero_grad()
+            optimizer.zero_grad(set_to_none=False)
             loss.backward()  # type: ignore[no-untyped-call]
-            nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+            nn.utils.clip_grad_norm_([flat], 1.0)
             optimizer.step()
             schedule.step()
     network.eval()
+
+
+def flattened(network: nn.Module) -> Float[Tensor, " weights"]:
+    """All weights as one tensor, with its slopes; those of the network become parts of it.
+
+    An optimizer then takes one step instead of one for each small tensor.
+    """
+    weights = list(network.parameters())
+    flat = torch.cat([weight.detach().flatten() for weight in weights])
+    flat.grad = torch.zeros_like(flat)
+    start = 0
+    for weight in weights:
+        end = start + weight.numel()
+        weight.data = flat[start:end].view(weight.shape)
+        weight.grad = flat.grad[start:end].view(weight.shape)
+        start = end
+    return flat
 
 
 def _part(steps: Float[Tensor, "_ channels"]) -> Float[Tensor, "_ channels"]:
