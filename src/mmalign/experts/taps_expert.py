@@ -68,11 +68,10 @@ class TapsExpert(Expert):
         gain, self.mean, self.scale, _ = map(float, state["numbers"])
         centre, mean, scale = (state[f"inputs/{name}"] for name in ("centre", "mean", "scale"))
         self.inputs = Inputs(bool(centre.item()), mean, scale)
-        self.reader = TapsReader(
-            {name: np.array(array, np.float32) for name, array in under(state, "network").items()},
-            gain,
-        )
-        self.dim = len(self.reader.weights["norm.weight"])
+        weights = {k: np.array(v, np.float32) for k, v in under(state, "network").items()}
+        self.reader = TapsReader(weights, gain)
+        self.reader.check_shapes(channels=len(mean))
+        self.dim = len(weights["norm.weight"])
 
 
 def batches_by_length(lengths: Sequence[int]) -> Iterator[list[int]]:

@@ -40,6 +40,23 @@ class TapsReader:
         """How many blocks."""
         return sum(name.endswith("far.bias") for name in self.weights)
 
+    def check_shapes(self, *, channels: int) -> None:
+        """Check that the weights fit each other: compiled loops trust them.
+
+        Raises:
+            ValueError: If they are not those of a network that reads so many channels.
+        """
+        expected = _shapes(
+            channels * (2 if self.step_gain else 1),
+            dim=len(self.weights.get("norm.weight", ())),
+            blocks=self.blocks,
+            outputs=len(self.weights.get("read.bias", ())),
+        )
+        found = {name: array.shape for name, array in self.weights.items()}
+        if found != expected:
+            wrong = next(n for n in (*expected, *found) if found.get(n) != expected.get(n))
+            raise ValueError(f"{wrong}: {found.get(wrong)}, expected {expected.get(wrong)}")
+
     def __call__(
         self,
         features: Float32[np.ndarray, "batch time channels"],
@@ -88,3 +105,21 @@ def _gathered(steps: Array, lengths: Lengths, offsets: tuple[int, ...]) -> Array
     beside = np.empty((*steps.shape[:2], len(offsets) * steps.shape[2]), np.float32)
     gather(steps, lengths, np.array(offsets), beside)
     return beside
+
+
+def _shapes(width: int, *, dim: int, blocks: int, outputs: int) -> dict[str, tuple[int, ...]]:
+    """Shapes of all weights, by name."""
+    narrow = dim // 4
+    linear = {"stem": (dim, len(STEM) * width), "read": (outputs, 2 * dim)}
+    norms = ["norm"]
+    for number in range(blocks):
+        block = f"blocks.{number}."
+        linear[f"{block}narrow"] = linear[f"{block}near"] = (narrow, dim)
+        linear[f"{block}far"] = (dim - narrow, len(OFFSETS) * narrow)
+        norms.append(f"{block}norm")
+    found: dict[str, tuple[int, ...]] = {}
+    for name, shape in linear.items():
+        found |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
+    for name in norms:
+        found |= {f"{name}.weight": (dim,), f"{name}.bias": (dim,)}
+    return found
