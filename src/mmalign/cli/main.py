@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from mmalign.cli import bench, data, demo, explain, methods, report, train, tune, use
+from mmalign.cli import bench, data, demo, explain, methods, report, serve, train, tune, use
 from mmalign.errors import MMAlignError
 from mmalign.version import __version__
 
@@ -26,6 +26,7 @@ app.command()(use.evaluate)
 app.command()(use.predict)
 app.command()(explain.explain)
 app.command()(report.report)
+app.command()(serve.serve)
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,0 +1,119 @@
+"""Requests that arrive together are computed together; beyond a bound they are refused.
+
+One thread computes. While it does, clips gather in the queue; the next batch takes what is there.
+So nobody waits for company, and batches grow by themselves under load.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from mmalign.errors import MMAlignError
+from mmalign.serving.answering import PlainAnswer
+from mmalign.serving.asking import Asked
+from mmalign.serving.limits import Limits
+from mmalign.serving.refusal import BUSY, unfit
+
+Answer = Callable[[Sequence[Asked]], list[PlainAnswer]]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Clips of one request that are computed together."""
+
+    clips: Sequence[Asked]
+    answers: "asyncio.Future[list[PlainAnswer]]"
+
+
+class Microbatches:
+    """A bounded queue in front of a model.
+
+    Args:
+        answer: Computes answers, in another thread.
+        limits: `max_batch` clips are computed at once, `max_queue` may wait.
+        watch: Is told the size of every batch.
+    """
+
+    def __init__(
+        self, answer: Answer, limits: Limits, watch: Callable[[int], None] = lambda _: None
+    ) -> None:
+        self._answer = answer
+        self._limits = limits
+        self._watch = watch
+        self._pieces: deque[Piece] = deque()
+        self._is_work = asyncio.Event()
+        self.waiting = 0
+
+    def require_room(self, clips: int = 1) -> None:
+        """Check that so many clips may wait; a request of any size may if nobody does.
+
+        Raises:
+            RefusalError: If not.
+        """
+        if self.waiting and self.waiting + clips > self._limits.max_queue:
+            raise BUSY
+
+    async def submit(self, clips: Sequence[Asked]) -> list[PlainAnswer]:
+        """The answers to a request's clips, in order.
+
+        Raises:
+            RefusalError: If the queue is full, or the model has no answer.
+        """
+        self.require_room(len(clips))
+        size, loop = self._limits.max_batch, asyncio.get_running_loop()
+        pieces = [
+            Piece(clips[start : start + size], loop.create_future())
+            for start in range(0, len(clips), size)
+        ]
+        self.waiting += len(clips)
+        self._pieces.extend(pieces)
+        self._is_work.set()
+        done = await asyncio.gather(*(piece.answers for piece in pieces))
+        return [answer for part in done for answer in part]
+
+    async def run(self) -> None:
+        """Compute batch after batch until cancelled."""
+        loop = asyncio.get_running_loop()
+        with ThreadPoolExecutor(1, thread_name_prefix="model") as thread:
+            while True:
+                await self._is_work.wait()
+                batch = self._next_batch()
+                outcomes = await loop.run_in_executor(thread, self._compute, batch)
+                for piece, outcome in zip(batch, outcomes, strict=True):
+                    _settle(piece, outcome)
+
+    def _next_batch(self) -> list[Piece]:
+        """The oldest pieces that fit into a batch."""
+        batch = [self._pieces.popleft()]
+        size = len(batch[0].clips)
+        while self._pieces and size + len(self._pieces[0].clips) <= self._limits.max_batch:
+            batch.append(self._pieces.popleft())
+            size += len(batch[-1].clips)
+        self.waiting -= size
+        if not self._pieces:
+            self._is_work.clear()
+        self._watch(size)
+        return batch
+
+    def _compute(self, batch: Sequence[Piece]) -> list[list[PlainAnswer] | Exception]:
+        """Answers for each piece; a clip that fails fails alone."""
+        try:
+            answers = iter(self._answer([clip for piece in batch for clip in piece.clips]))
+            return [[next(answers) for _ in piece.clips] for piece in batch]
+        except Exception as error:
+            if len(batch) == 1:
+                return [error]
+            return [outcome for piece in batch for outcome in self._compute([piece])]
+
+
+def _settle(piece: Piece, outcome: list[PlainAnswer] | Exception) -> None:
+    if piece.answers.done():  # the client has gone
+        return
+    if isinstance(outcome, MMAlignError):
+        piece.answers.set_exception(unfit("The model has no finite answer for these clips."))
+    elif isinstance(outcome, Exception):
+        piece.answers.set_exception(outcome)
+    else:
+        piece.answers.set_result(outcome)

@@ -1,0 +1,85 @@
+"""All that the routes share: the model's facts, the queue, the counters."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from mmalign.data.dataset import Dataset
+from mmalign.data.task import task_to_json
+from mmalign.estimator import MMAlign
+from mmalign.serving.answering import Answering, PlainAnswer
+from mmalign.serving.asking import Asked
+from mmalign.serving.examples import examples_of, no_examples
+from mmalign.serving.facts import Facts
+from mmalign.serving.json_body import JsonBody
+from mmalign.serving.limits import Limits
+from mmalign.serving.metrics import Metrics
+from mmalign.serving.microbatches import Microbatches
+from mmalign.serving.schema import example_request, request_type
+from mmalign.serving.tensor_body import TensorBody
+from mmalign.version import __version__
+
+
+class Service:
+    """A model that is served.
+
+    Args:
+        model: What answers.
+        facts: What is known about it.
+        limits: What may be asked of it.
+        examples: A dataset whose clips the page shows.
+    """
+
+    def __init__(
+        self, model: MMAlign, facts: Facts, limits: Limits, examples: Dataset | None = None
+    ) -> None:
+        self.facts = facts
+        self.limits = limits
+        self.request = request_type(facts, limits)
+        self.read_json = JsonBody(self.request, facts, limits)
+        self.read_tensors = TensorBody(facts, limits)
+        self.answering = Answering(model, facts)
+        self.metrics = Metrics(facts.dims, lambda: self.queue.waiting)
+        self.queue = Microbatches(self.answering, limits, self.metrics.count_batch)
+        self.examples = no_examples(facts) if examples is None else examples_of(examples, facts)
+        self.is_ready = False
+        self.is_stopping = False
+
+    def warm_up(self) -> None:
+        """Answer once, so that no client pays for what is compiled at first use."""
+        import json
+
+        self.answering(self.read_json(json.dumps(example_request(self.facts)).encode()))
+
+    async def answer(self, clips: Sequence[Asked]) -> list[PlainAnswer]:
+        """Answer a request's clips, in order.
+
+        Raises:
+            RefusalError: If the queue is full, or the model has no answer.
+        """
+        started = time.perf_counter()
+        answers = await self.queue.submit(clips)
+        self.metrics.count_answers(answers, time.perf_counter() - started)
+        return answers
+
+    def described(self) -> dict[str, Any]:
+        """What `GET /v1/model` tells."""
+        facts = self.facts
+        return {
+            "name": facts.name,
+            "kind": facts.kind,
+            "method": facts.method,
+            "task": task_to_json(facts.task),
+            "modalities": {
+                name: {
+                    "dim": dim,
+                    "is_needed": name in facts.needs,
+                    "is_imputed": name in facts.imputes,
+                }
+                for name, dim in facts.dims.items()
+            },
+            "directions": [list(direction) for direction in facts.directions],
+            "limits": vars(self.limits),
+            "card": facts.card,
+            "version": __version__,
+        }
