@@ -142,8 +142,8 @@ def _add_refusals(app: FastAPI, service: Service) -> None:
         refusal = error if isinstance(error, RefusalError) else BUSY
         service.metrics.count_request("predict", refusal.status)
         headers = {"Retry-After": str(RETRY_SECONDS)} if refusal.status == 503 else {}
-        if refusal.status in (408, 413):
-            headers["Connection"] = "close"  # the rest of the body is not worth reading
+        if refusal.status == 408:
+            headers["Connection"] = "close"  # the rest of the body may never come
         return _json(refusal.body(), refusal.status, headers)
 
     async def refuse_route(_: Request, error: Exception) -> Response:

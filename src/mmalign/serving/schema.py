@@ -35,7 +35,7 @@ def request_type(facts: Facts, limits: Limits) -> RequestType:
     about = "Whether answers bring the model's plans, if it has any."
     request = _record(
         "PredictRequest",
-        clips=Annotated[list[clip], Field(min_length=1, max_length=limits.max_clips)],  # type: ignore[valid-type]
+        clips=Annotated[list[clip], Field(min_length=1, max_length=limits.max_clips)],
         plans=NotRequired[Annotated[bool, Field(description=about)]],
     )
     return TypeAdapter(request)

@@ -143,21 +143,26 @@ class Stream:
         Raises:
             ConfigError: If `at` lies before frames that are there already.
         """
-        now = self.clock
-        places = {name: self._place(name, len(steps), at, now) for name, steps in frames.items()}
-        for name, steps in frames.items():
-            self.tracks[name].append(steps, places[name], self.config.max_steps)
-            self.silent.pop(name, None)
+        back = {name for name in frames if name in self.silent and at is None}
+        places = {name: self._place(name, at) for name in frames if name not in back}
+        for name, number in places.items():
+            self._append(name, frames[name], number)
+        for name in back:
+            now = self._number(name, self.clock)
+            self._append(name, frames[name], max(self.tracks[name].end, now - len(frames[name])))
         return self._windows()
 
-    def _place(self, name: str, count: int, at: float | None, now: float) -> int:
+    def _append(self, name: str, frames: Steps, number: int) -> None:
+        self.tracks[name].append(frames, number, self.config.max_steps)
+        self.silent.pop(name, None)
+
+    def _place(self, name: str, at: float | None) -> int:
         """The number of the first of these frames."""
         end = self.tracks[name].end
         if at is None:
-            is_back = name in self.silent
-            return max(end, self._number(name, now) - count) if is_back else end
+            return end
         number = self._number(name, at)
-        if not math.isfinite(at) or number < end:
+        if number < end:
             raise ConfigError(f"at: {name} is already known up to {self._end(name):g} s")
         return number
 

@@ -107,8 +107,8 @@ def _array(name: str, content: Mapping[str, Any]) -> Shaped[np.ndarray, "..."]:
     kind = TYPES.get(content["dtype"])
     if kind is None:
         raise unfit(f"{name}: expected float32, and int64 for lengths.")
-    array: Any = np.frombuffer(content["data"], kind)
-    return array.reshape(content["shape"])
+    values: Any = np.frombuffer(content["data"], kind)
+    return np.asarray(values.reshape(content["shape"]))
 
 
 def _checked(name: str, lengths: Shaped[np.ndarray, "..."], steps: int) -> Lengths:
