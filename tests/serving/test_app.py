@@ -157,8 +157,11 @@ def test_health_and_metrics_tell_of_a_lost_sensor(url):
 
     def lost() -> int:
         text = ask(url, "GET", "/metrics")[2].decode()
-        (line,) = [x for x in text.splitlines() if x.startswith("mmalign_clips_missing_total{mod")
-                   and "voice" in x]
+        (line,) = [
+            x
+            for x in text.splitlines()
+            if x.startswith("mmalign_clips_missing_total{mod") and "voice" in x
+        ]
         return int(line.split()[-1])
 
     before = lost()

@@ -49,8 +49,11 @@ def test_a_modality_that_returns_is_used_again():
     stream = make()
     stream.push({"a": frames("a", 0, 50), "b": frames("b", 0, 10)})
     assert stream.silent == {"b": 2.0}
-    back = [w for n in (5, 6, 7) for w in
-            stream.push({"a": frames("a", 10 * n, 10), "b": frames("b", 5 * n, 5)})]
+    back = [
+        w
+        for n in (5, 6, 7)
+        for w in stream.push({"a": frames("a", 10 * n, 10), "b": frames("b", 5 * n, 5)})
+    ]
     assert stream.silent == {}
     assert [w.time for w in back][-1] == 8.0
     last = back[-1]

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 
 from mmalign.data.gaps import observed_in
 from mmalign.data.split import Split
 from mmalign.data.task import Classification
+from mmalign.errors import DataError
 from mmalign.estimator import MMAlign
 from mmalign.serving.asking import Asked
 from mmalign.serving.facts import Facts
@@ -39,10 +40,12 @@ class Answering:
         split = self._split(clips)
         if isinstance(self.facts.task, Classification):
             shares = self.model.predict_proba(split)
+            _require_finite(shares)
             said = [self._of_shares(row, self.facts.task) for row in shares]
         else:
-            numbers = self.model.predict(split).tolist()
-            said = [{"prediction": number, "probabilities": None} for number in numbers]
+            numbers = self.model.predict(split)
+            _require_finite(numbers)
+            said = [{"prediction": n, "probabilities": None} for n in numbers.tolist()]
         return [self._whole(clip, one) for clip, one in zip(clips, said, strict=True)]
 
     def _of_shares(self, shares: Float[np.ndarray, " classes"], task: Classification) -> Any:
@@ -87,6 +90,15 @@ class Answering:
             gapped=frozenset(names),
         )
         return split.checked_finite()
+
+
+def _require_finite(answers: Shaped[np.ndarray, "clips ..."]) -> None:
+    """Refuse what is no answer: features that float32 just holds may overflow inside a model."""
+    if not np.isfinite(answers).all():
+        raise DataError(
+            "the model's output is not finite",
+            fix="Look for extreme feature values, or scale them.",
+        )
 
 
 def gaps_of(clip: Asked) -> dict[str, int]:

@@ -16,6 +16,8 @@ from mmalign.serving.asking import Asked
 from mmalign.serving.limits import Limits
 from mmalign.serving.refusal import BUSY, unfit
 
+NO_ANSWER = "The model has no finite answer for a clip. Look for extreme feature values."
+
 Answer = Callable[[Sequence[Asked]], list[PlainAnswer]]
 
 
@@ -112,7 +114,7 @@ def _settle(piece: Piece, outcome: list[PlainAnswer] | Exception) -> None:
     if piece.answers.done():  # the client has gone
         return
     if isinstance(outcome, MMAlignError):
-        piece.answers.set_exception(unfit("The model has no finite answer for these clips."))
+        piece.answers.set_exception(unfit(NO_ANSWER))
     elif isinstance(outcome, Exception):
         piece.answers.set_exception(outcome)
     else:

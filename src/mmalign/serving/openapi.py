@@ -32,7 +32,7 @@ TENSORS = (
 
 def predict_body(service: Service) -> dict[str, Any]:
     """The two bodies that `POST /v1/predict` takes."""
-    example = example_request(service.facts)
+    example = example_request(service.facts, service.limits)
     binary = {"schema": {"type": "string", "format": "binary", "description": TENSORS}}
     named = {"schema": {"$ref": REFERENCE.format(model="PredictRequest")}, "example": example}
     content = {"application/json": named, "application/vnd.safetensors": binary}

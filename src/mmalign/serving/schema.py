@@ -58,23 +58,23 @@ def _sequence_type(dim: int, limits: Limits) -> Any:
     ]
 
 
-def example_request(facts: Facts) -> dict[str, Any]:
+def example_request(facts: Facts, limits: Limits) -> dict[str, Any]:
     """A small request: one clip with everything and a gap, one that lacks a modality."""
-    waves = {
-        name: [[round(0.1 * (t + k), 1) for k in range(dim)] for t in range(4)]
+    waves: dict[str, list[Any]] = {
+        name: [
+            [round(0.1 * (t + k), 1) for k in range(dim)] for t in range(min(4, limits.max_steps))
+        ]
         for name, dim in facts.dims.items()
     }
     first, last = next(iter(waves)), next(reversed(waves))
-    gapped: list[Any] = list(waves[first])
-    gapped[1] = None
-    kept = first if not facts.needs else facts.needs[0]
+    kept = facts.needs[0] if facts.needs else first
     few = {name: steps for name, steps in waves.items() if name == kept or name != last}
-    return {
-        "clips": [
-            {"id": "all there, one gap", "sequences": {**waves, first: gapped}},
-            {"id": "a sensor is gone", "sequences": few},
-        ]
-    }
+    gapped = [step if t != 1 else None for t, step in enumerate(waves[first])]
+    clips = [
+        {"id": "all there, one gap", "sequences": {**waves, first: gapped}},
+        {"id": "a sensor is gone", "sequences": few},
+    ]
+    return {"clips": clips[: limits.max_clips]}
 
 
 class Plan(BaseModel):

@@ -1,5 +1,6 @@
 """All that the routes share: the model's facts, the queue, the counters."""
 
+import json
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -47,9 +48,8 @@ class Service:
 
     def warm_up(self) -> None:
         """Answer once, so that no client pays for what is compiled at first use."""
-        import json
-
-        self.answering(self.read_json(json.dumps(example_request(self.facts)).encode()))
+        request = json.dumps(example_request(self.facts, self.limits))
+        self.answering(self.read_json(request.encode()))
 
     async def answer(self, clips: Sequence[Asked]) -> list[PlainAnswer]:
         """Answer a request's clips, in order.
