@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
@@ -10,6 +11,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from mmalign.serving.answering import Answering
 from mmalign.serving.facts import facts_of
 from mmalign.serving.limits import Limits
 from mmalign.serving.server import make_server
@@ -19,8 +21,11 @@ JSON = {"Content-Type": "application/json"}
 
 
 def make_service(model, folder: Path, **settings) -> Service:
+    """The model in a thread of this process."""
     examples = settings.pop("examples", None)
-    return Service(model, facts_of(model, folder), Limits(**settings), examples)
+    facts = facts_of(model, folder)
+    pool = ThreadPoolExecutor(1)
+    return Service(Answering(model, facts), pool, facts, Limits(**settings), examples)
 
 
 @contextmanager

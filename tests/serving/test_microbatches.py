@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -29,11 +30,12 @@ def echo(clips):
 
 def run(queue, asking):
     async def both():
-        worker = asyncio.create_task(queue.run())
-        try:
-            return await asking()
-        finally:
-            worker.cancel()
+        with ThreadPoolExecutor(1) as thread:
+            worker = asyncio.create_task(queue.run(thread))
+            try:
+                return await asking()
+            finally:
+                worker.cancel()
 
     return asyncio.run(both())
 

@@ -63,13 +63,11 @@ def _service(
         raise ConfigError(
             f"serving needs {error.name}. Install it: pip install 'mmalign[serve]'"
         ) from error
-    import torch
-
     import mmalign
     from mmalign.data import load_dataset
     from mmalign.serving.facts import facts_of
+    from mmalign.serving.worker import answer, make_worker
 
-    torch.set_num_threads(threads)
-    model = mmalign.load(run, device=device)
+    facts = facts_of(mmalign.load(run, device=device), Path(run))
     clips = None if examples is None else load_dataset(examples)
-    return Service(model, facts_of(model, Path(run)), limits, clips)
+    return Service(answer, make_worker(run, device, threads), facts, limits, clips)

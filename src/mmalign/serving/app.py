@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 
 from mmalign.serving.body import read_clips
 from mmalign.serving.openapi import ANSWERED, REFUSED, described_openapi, predict_body
-from mmalign.serving.refusal import BUSY, DRAINING, RefusalError
+from mmalign.serving.refusal import BUSY, DRAINING, RETRY_SECONDS, RefusalError
 from mmalign.serving.schema import Health, ModelFacts
 from mmalign.serving.service import Service
 from mmalign.serving.socket import serve_stream
@@ -25,7 +25,6 @@ SAFE = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
-RETRY_SECONDS = 1
 
 
 def build_app(service: Service) -> FastAPI:
@@ -33,14 +32,15 @@ def build_app(service: Service) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        await asyncio.to_thread(service.warm_up)
-        worker = asyncio.create_task(service.queue.run())
-        service.is_ready = True
-        yield
-        service.is_ready = False
-        worker.cancel()
-        with suppress(asyncio.CancelledError):
-            await worker
+        with service.workers:
+            worker = asyncio.create_task(service.queue.run(service.workers))
+            await service.warm_up()
+            service.is_ready = True
+            yield
+            service.is_ready = False
+            worker.cancel()
+            with suppress(asyncio.CancelledError):
+                await worker
 
     app = FastAPI(
         title="mmalign",
@@ -63,7 +63,6 @@ def build_app(service: Service) -> FastAPI:
 def _add_predict(app: FastAPI, service: Service) -> None:
     async def predict(request: Request) -> Response:
         """Answer for one clip or many, whatever modalities each has."""
-        service.queue.require_room()
         answers = await service.answer(await read_clips(request, service))
         service.metrics.count_request("predict", 200)
         return _json({"answers": answers})

@@ -1,13 +1,13 @@
 """Requests that arrive together are computed together; beyond a bound they are refused.
 
-One thread computes. While it does, clips gather in the queue; the next batch takes what is there.
+One thread or process computes. While it does, clips gather in the queue; the next batch takes what is there.
 So nobody waits for company, and batches grow by themselves under load.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor
 from dataclasses import dataclass
 
 from mmalign.errors import MMAlignError
@@ -19,6 +19,7 @@ from mmalign.serving.refusal import BUSY, unfit
 NO_ANSWER = "The model has no finite answer for a clip. Look for extreme feature values."
 
 Answer = Callable[[Sequence[Asked]], list[PlainAnswer]]
+Outcome = list[PlainAnswer] | Exception
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Microbatches:
     """A bounded queue in front of a model.
 
     Args:
-        answer: Computes answers, in another thread.
+        answer: Computes answers, in another thread or process.
         limits: `max_batch` clips are computed at once, `max_queue` may wait.
         watch: Is told the size of every batch.
     """
@@ -75,16 +76,19 @@ class Microbatches:
         done = await asyncio.gather(*(piece.answers for piece in pieces))
         return [answer for part in done for answer in part]
 
-    async def run(self) -> None:
+    async def run(self, workers: Executor) -> None:
         """Compute batch after batch until cancelled."""
         loop = asyncio.get_running_loop()
-        with ThreadPoolExecutor(1, thread_name_prefix="model") as thread:
-            while True:
-                await self._is_work.wait()
-                batch = self._next_batch()
-                outcomes = await loop.run_in_executor(thread, self._compute, batch)
-                for piece, outcome in zip(batch, outcomes, strict=True):
-                    _settle(piece, outcome)
+        while True:
+            await self._is_work.wait()
+            batch = self._next_batch()
+            parts = [piece.clips for piece in batch]
+            try:
+                outcomes = await loop.run_in_executor(workers, computed, self._answer, parts)
+            except BrokenExecutor as error:
+                outcomes = [error] * len(batch)
+            for piece, outcome in zip(batch, outcomes, strict=True):
+                _settle(piece, outcome)
 
     def _next_batch(self) -> list[Piece]:
         """The oldest pieces that fit into a batch."""
@@ -99,18 +103,19 @@ class Microbatches:
         self._watch(size)
         return batch
 
-    def _compute(self, batch: Sequence[Piece]) -> list[list[PlainAnswer] | Exception]:
-        """Answers for each piece; a clip that fails fails alone."""
-        try:
-            answers = iter(self._answer([clip for piece in batch for clip in piece.clips]))
-            return [[next(answers) for _ in piece.clips] for piece in batch]
-        except Exception as error:
-            if len(batch) == 1:
-                return [error]
-            return [outcome for piece in batch for outcome in self._compute([piece])]
+
+def computed(answer: Answer, parts: Sequence[Sequence[Asked]]) -> list[Outcome]:
+    """Answers for each part of a batch; a part that fails fails alone."""
+    try:
+        answers = iter(answer([clip for clips in parts for clip in clips]))
+        return [[next(answers) for _ in clips] for clips in parts]
+    except Exception as error:
+        if len(parts) == 1:
+            return [error]
+        return [outcome for clips in parts for outcome in computed(answer, [clips])]
 
 
-def _settle(piece: Piece, outcome: list[PlainAnswer] | Exception) -> None:
+def _settle(piece: Piece, outcome: Outcome) -> None:
     if piece.answers.done():  # the client has gone
         return
     if isinstance(outcome, MMAlignError):

@@ -48,5 +48,8 @@ def unreadable(message: str) -> RefusalError:
     return RefusalError(400, "unreadable", message)
 
 
+RETRY_SECONDS = 1
+"""What `Retry-After` says."""
+
 BUSY = RefusalError(503, "busy", "The queue is full. Try again after the time in Retry-After.")
 DRAINING = RefusalError(503, "stopping", "The service is stopping. Ask another one.")

@@ -68,7 +68,7 @@ def example_request(facts: Facts, limits: Limits) -> dict[str, Any]:
     }
     first, last = next(iter(waves)), next(reversed(waves))
     kept = facts.needs[0] if facts.needs else first
-    few = {name: steps for name, steps in waves.items() if name == kept or name != last}
+    few = {name: wave for name, wave in waves.items() if name == kept or name != last}
     gapped = [step if t != 1 else None for t, step in enumerate(waves[first])]
     clips = [
         {"id": "all there, one gap", "sequences": {**waves, first: gapped}},

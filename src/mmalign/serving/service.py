@@ -3,19 +3,20 @@
 import json
 import time
 from collections.abc import Sequence
+from concurrent.futures import BrokenExecutor, Executor
 from typing import Any
 
 from mmalign.data.dataset import Dataset
 from mmalign.data.task import task_to_json
-from mmalign.estimator import MMAlign
-from mmalign.serving.answering import Answering, PlainAnswer
+from mmalign.errors import MMAlignError
+from mmalign.serving.answering import PlainAnswer
 from mmalign.serving.asking import Asked
 from mmalign.serving.examples import examples_of, no_examples
 from mmalign.serving.facts import Facts
 from mmalign.serving.json_body import JsonBody
 from mmalign.serving.limits import Limits
 from mmalign.serving.metrics import Metrics
-from mmalign.serving.microbatches import Microbatches
+from mmalign.serving.microbatches import Answer, Microbatches
 from mmalign.serving.schema import example_request, request_type
 from mmalign.serving.tensor_body import TensorBody
 from mmalign.version import __version__
@@ -25,31 +26,44 @@ class Service:
     """A model that is served.
 
     Args:
-        model: What answers.
-        facts: What is known about it.
+        answer: What answers for clips, in one of the workers.
+        workers: One thread or process that computes.
+        facts: What is known about the model.
         limits: What may be asked of it.
         examples: A dataset whose clips the page shows.
     """
 
     def __init__(
-        self, model: MMAlign, facts: Facts, limits: Limits, examples: Dataset | None = None
+        self,
+        answer: Answer,
+        workers: Executor,
+        facts: Facts,
+        limits: Limits,
+        examples: Dataset | None = None,
     ) -> None:
+        self.workers = workers
         self.facts = facts
         self.limits = limits
         self.request = request_type(facts, limits)
         self.read_json = JsonBody(self.request, facts, limits)
         self.read_tensors = TensorBody(facts, limits)
-        self.answering = Answering(model, facts)
         self.metrics = Metrics(facts.dims, lambda: self.queue.waiting)
-        self.queue = Microbatches(self.answering, limits, self.metrics.count_batch)
+        self.queue = Microbatches(answer, limits, self.metrics.count_batch)
         self.examples = no_examples(facts) if examples is None else examples_of(examples, facts)
         self.is_ready = False
         self.is_stopping = False
 
-    def warm_up(self) -> None:
-        """Answer once, so that no client pays for what is compiled at first use."""
+    async def warm_up(self) -> None:
+        """Answer once, so that no client pays for what is loaded and compiled at first use.
+
+        Raises:
+            MMAlignError: If the model cannot be loaded.
+        """
         request = json.dumps(example_request(self.facts, self.limits))
-        self.answering(self.read_json(request.encode()))
+        try:
+            await self.queue.submit(self.read_json(request.encode()))
+        except BrokenExecutor as error:
+            raise MMAlignError("the model's process died while it started") from error
 
     async def answer(self, clips: Sequence[Asked]) -> list[PlainAnswer]:
         """Answer a request's clips, in order.
