@@ -42,9 +42,11 @@ class Load:
 
     @property
     def rate(self) -> float:
+        """Answers a second."""
         return self.answered / self.elapsed
 
     def percentile(self, share: float) -> float:
+        """Milliseconds within which that share of the answers came."""
         return 1000 * float(np.percentile(self.seconds, share))
 
 
@@ -95,10 +97,12 @@ class Asker:
         return before, after
 
     def request(self, number: int) -> bytes:
+        """The request with this number as its id."""
         before, after = self._requests[number % KINDS]
         return b"%b%09d%b" % (before, number, after)
 
     async def run(self, numbers, load: Load, pause: float) -> None:
+        """Ask for all numbers that nobody else takes; wait a while after a refusal."""
         reader, writer = await asyncio.open_connection(self._host, int(self._port))
         for number in numbers:
             started = time.perf_counter()
@@ -116,6 +120,7 @@ class Asker:
         writer.close()
 
     def is_wrong(self, number: int, content: bytes) -> bool:
+        """Whether the answer is not the one for this number's clip."""
         (answer,) = json.loads(content)["answers"]
         shares = np.array(list(answer["probabilities"].values()))
         return answer["id"] != f"{number:09d}" or bool(

@@ -3,7 +3,6 @@
 import json
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
@@ -16,6 +15,7 @@ from mmalign.serving.facts import facts_of
 from mmalign.serving.limits import Limits
 from mmalign.serving.server import make_server
 from mmalign.serving.service import Service
+from mmalign.serving.worker import ThreadWorker
 
 JSON = {"Content-Type": "application/json"}
 
@@ -24,8 +24,8 @@ def make_service(model, folder: Path, **settings) -> Service:
     """The model in a thread of this process."""
     examples = settings.pop("examples", None)
     facts = facts_of(model, folder)
-    pool = ThreadPoolExecutor(1)
-    return Service(Answering(model, facts), pool, facts, Limits(**settings), examples)
+    worker = ThreadWorker(Answering(model, facts))
+    return Service(worker, facts, Limits(**settings), examples)
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from mmalign.serving.asking import Asked
 from mmalign.serving.limits import Limits
 from mmalign.serving.microbatches import Microbatches
 from mmalign.serving.refusal import RefusalError
+from mmalign.serving.worker import ThreadWorker
 
 
 def clip(number: int) -> Asked:
@@ -30,19 +30,18 @@ def echo(clips):
 
 def run(queue, asking):
     async def both():
-        with ThreadPoolExecutor(1) as thread:
-            worker = asyncio.create_task(queue.run(thread))
-            try:
-                return await asking()
-            finally:
-                worker.cancel()
+        worker = asyncio.create_task(queue.run())
+        try:
+            return await asking()
+        finally:
+            worker.cancel()
 
     return asyncio.run(both())
 
 
 def test_answers_never_swap():
     sizes = []
-    queue = Microbatches(echo, Limits(max_batch=8, max_queue=100_000), sizes.append)
+    queue = Microbatches(ThreadWorker(echo), Limits(max_batch=8, max_queue=100_000), sizes.append)
 
     async def asking():
         async def one(start):
@@ -59,7 +58,7 @@ def test_answers_never_swap():
 
 
 def test_a_failure_is_its_own_request_s():
-    queue = Microbatches(echo, Limits(max_queue=100))
+    queue = Microbatches(ThreadWorker(echo), Limits(max_queue=100))
 
     async def asking():
         jobs = [queue.submit([clip(n)]) for n in (1, 13, 2, 666, 3)]
@@ -79,7 +78,7 @@ def test_a_full_queue_refuses_and_recovers():
         go.wait(10)
         return echo(clips)
 
-    queue = Microbatches(slow, Limits(max_batch=1, max_queue=3))
+    queue = Microbatches(ThreadWorker(slow), Limits(max_batch=1, max_queue=3))
 
     async def asking():
         accepted = [asyncio.create_task(queue.submit([clip(n)])) for n in range(3)]

@@ -66,8 +66,8 @@ def _service(
     import mmalign
     from mmalign.data import load_dataset
     from mmalign.serving.facts import facts_of
-    from mmalign.serving.worker import answer, make_worker
+    from mmalign.serving.worker import ProcessWorker
 
     facts = facts_of(mmalign.load(run, device=device), Path(run))
     clips = None if examples is None else load_dataset(examples)
-    return Service(answer, make_worker(run, device, threads), facts, limits, clips)
+    return Service(ProcessWorker(run, device, threads), facts, limits, clips)

@@ -32,15 +32,16 @@ def build_app(service: Service) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        with service.workers:
-            worker = asyncio.create_task(service.queue.run(service.workers))
-            await service.warm_up()
-            service.is_ready = True
-            yield
-            service.is_ready = False
-            worker.cancel()
-            with suppress(asyncio.CancelledError):
-                await worker
+        await service.worker.start()
+        batches = asyncio.create_task(service.queue.run())
+        await service.warm_up()
+        service.is_ready = True
+        yield
+        service.is_ready = False
+        batches.cancel()
+        with suppress(asyncio.CancelledError):
+            await batches
+        await service.worker.stop()
 
     app = FastAPI(
         title="mmalign",

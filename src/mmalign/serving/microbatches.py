@@ -1,13 +1,12 @@
 """Requests that arrive together are computed together; beyond a bound they are refused.
 
-One thread or process computes. While it does, clips gather in the queue; the next batch takes what is there.
+One worker computes. While it does, clips gather in the queue; the next batch takes what is there.
 So nobody waits for company, and batches grow by themselves under load.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import BrokenExecutor, Executor
 from dataclasses import dataclass
 
 from mmalign.errors import MMAlignError
@@ -15,11 +14,9 @@ from mmalign.serving.answering import PlainAnswer
 from mmalign.serving.asking import Asked
 from mmalign.serving.limits import Limits
 from mmalign.serving.refusal import BUSY, unfit
+from mmalign.serving.worker import Outcome, Worker
 
 NO_ANSWER = "The model has no finite answer for a clip. Look for extreme feature values."
-
-Answer = Callable[[Sequence[Asked]], list[PlainAnswer]]
-Outcome = list[PlainAnswer] | Exception
 
 
 @dataclass(frozen=True)
@@ -34,15 +31,15 @@ class Microbatches:
     """A bounded queue in front of a model.
 
     Args:
-        answer: Computes answers, in another thread or process.
+        worker: What computes.
         limits: `max_batch` clips are computed at once, `max_queue` may wait.
         watch: Is told the size of every batch.
     """
 
     def __init__(
-        self, answer: Answer, limits: Limits, watch: Callable[[int], None] = lambda _: None
+        self, worker: Worker, limits: Limits, watch: Callable[[int], None] = lambda _: None
     ) -> None:
-        self._answer = answer
+        self._worker = worker
         self._limits = limits
         self._watch = watch
         self._pieces: deque[Piece] = deque()
@@ -76,16 +73,14 @@ class Microbatches:
         done = await asyncio.gather(*(piece.answers for piece in pieces))
         return [answer for part in done for answer in part]
 
-    async def run(self, workers: Executor) -> None:
+    async def run(self) -> None:
         """Compute batch after batch until cancelled."""
-        loop = asyncio.get_running_loop()
         while True:
             await self._is_work.wait()
             batch = self._next_batch()
-            parts = [piece.clips for piece in batch]
             try:
-                outcomes = await loop.run_in_executor(workers, computed, self._answer, parts)
-            except BrokenExecutor as error:
+                outcomes = await self._worker.compute([piece.clips for piece in batch])
+            except OSError as error:
                 outcomes = [error] * len(batch)
             for piece, outcome in zip(batch, outcomes, strict=True):
                 _settle(piece, outcome)
@@ -102,17 +97,6 @@ class Microbatches:
             self._is_work.clear()
         self._watch(size)
         return batch
-
-
-def computed(answer: Answer, parts: Sequence[Sequence[Asked]]) -> list[Outcome]:
-    """Answers for each part of a batch; a part that fails fails alone."""
-    try:
-        answers = iter(answer([clip for clips in parts for clip in clips]))
-        return [[next(answers) for _ in clips] for clips in parts]
-    except Exception as error:
-        if len(parts) == 1:
-            return [error]
-        return [outcome for clips in parts for outcome in computed(answer, [clips])]
 
 
 def _settle(piece: Piece, outcome: Outcome) -> None:

@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Sequence
-from concurrent.futures import BrokenExecutor, Executor
 from typing import Any
 
 from mmalign.data.dataset import Dataset
@@ -16,9 +15,10 @@ from mmalign.serving.facts import Facts
 from mmalign.serving.json_body import JsonBody
 from mmalign.serving.limits import Limits
 from mmalign.serving.metrics import Metrics
-from mmalign.serving.microbatches import Answer, Microbatches
+from mmalign.serving.microbatches import Microbatches
 from mmalign.serving.schema import example_request, request_type
 from mmalign.serving.tensor_body import TensorBody
+from mmalign.serving.worker import Worker
 from mmalign.version import __version__
 
 
@@ -26,8 +26,7 @@ class Service:
     """A model that is served.
 
     Args:
-        answer: What answers for clips, in one of the workers.
-        workers: One thread or process that computes.
+        worker: What computes.
         facts: What is known about the model.
         limits: What may be asked of it.
         examples: A dataset whose clips the page shows.
@@ -35,20 +34,19 @@ class Service:
 
     def __init__(
         self,
-        answer: Answer,
-        workers: Executor,
+        worker: Worker,
         facts: Facts,
         limits: Limits,
         examples: Dataset | None = None,
     ) -> None:
-        self.workers = workers
+        self.worker = worker
         self.facts = facts
         self.limits = limits
         self.request = request_type(facts, limits)
         self.read_json = JsonBody(self.request, facts, limits)
         self.read_tensors = TensorBody(facts, limits)
         self.metrics = Metrics(facts.dims, lambda: self.queue.waiting)
-        self.queue = Microbatches(answer, limits, self.metrics.count_batch)
+        self.queue = Microbatches(worker, limits, self.metrics.count_batch)
         self.examples = no_examples(facts) if examples is None else examples_of(examples, facts)
         self.is_ready = False
         self.is_stopping = False
@@ -62,7 +60,7 @@ class Service:
         request = json.dumps(example_request(self.facts, self.limits))
         try:
             await self.queue.submit(self.read_json(request.encode()))
-        except BrokenExecutor as error:
+        except OSError as error:
             raise MMAlignError("the model's process died while it started") from error
 
     async def answer(self, clips: Sequence[Asked]) -> list[PlainAnswer]:
