@@ -12,7 +12,7 @@ install: $(STAMP)
 # The constraints file makes pip take the CPU build of torch and the versions the tests ran with.
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,anchors,csd,tensorboard,tune,ray,dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,anchors,csd,tensorboard,tune,ray,serve,dev]'
 	$(BIN)/python -m mmalign.experts.compile
 	touch $@
 
