@@ -13,7 +13,7 @@ install: $(STAMP)
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,anchors,csd,tensorboard,tune,ray,serve,dev]'
-	$(BIN)/python -m mmalign.model.compile
+	$(BIN)/python -m mmalign.experts.compile
 	touch $@
 
 demo: install

@@ -21,8 +21,17 @@ def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     return _jit(function, forceinline=True)
 
 
+def reordered(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compiles as `compiled` does, but sums are taken in the order that is fastest.
+
+    They then differ in the last digits from one kind of CPU to another, as those of BLAS do.
+    """
+    return _jit(function, fastmath={"contract", "reassoc", "nsz"})
+
+
 def _jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    options |= {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
+    usual: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
+    options = usual | options
     jit: Callable[..., Any]
     try:
         jit = numba.njit(cache=True, **options)(function)
