@@ -25,7 +25,8 @@ def compile_once() -> None:
     if bar is None:
         typer.echo(told, err=True)
     try:
-        subprocess.run([sys.executable, "-m", MODULE], capture_output=True, check=False)
+        command = [sys.executable, "-m", MODULE]
+        subprocess.run(command, capture_output=True, check=False)  # noqa: S603
     finally:
         if bar is not None:
             bar.stop()
