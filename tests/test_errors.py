@@ -1,6 +1,8 @@
 """Messages say what is wrong, where, and what to do."""
 
-from mmalign.errors import ConfigError, DataError, MMAlignError
+import pytest
+
+from mmalign.errors import ConfigError, CorruptArtifactError, DataError, MMAlignError
 
 
 def test_places_stand_from_the_file_down():
@@ -16,3 +18,16 @@ def test_a_place_is_filled_in_once():
 
 def test_configuration_problems_are_told_together():
     assert str(ConfigError(["one", "two"])) == "one; two"
+
+
+@pytest.mark.parametrize("error", [MMAlignError, ConfigError, CorruptArtifactError, DataError])
+def test_a_message_is_one_line_of_bounded_length_that_a_terminal_only_shows(error):
+    hostile = "first\nsecond\r\x1b]0;HACK\x07\u202eback\ud800" + "x" * 10**6
+    message = str(error(hostile))
+    assert len(message) < 2200
+    assert message.isprintable()
+    assert message.startswith(r"first\nsecond\r\x1b]0;HACK\x07")
+
+
+def test_the_way_out_is_never_cut():
+    assert str(DataError("x" * 10**6, fix="Mend it.")).endswith(". Mend it.")

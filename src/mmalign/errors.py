@@ -1,13 +1,37 @@
 """One exception family: every message says what is wrong, where, and what to do."""
 
 import difflib
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from mmalign.allowance import MESSAGE_CHARACTERS
+
+UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Controls, breaks of lines, turns of direction, halves of characters: nothing of a name."""
+
+
+def shown(text: str, most: int = MESSAGE_CHARACTERS) -> str:
+    r"""The text on one line that a terminal only shows, its middle cut out if it is long.
+
+    >>> shown("b\x1b]0;HACK\x07"), shown("x" * 99, most=20)
+    ('b\\x1b]0;HACK\\x07', 'xxxxxxxx … xxxxxxxx')
+    """
+    if len(text) > most:
+        half = (most - 3) // 2
+        text = f"{text[:half]} … {text[-half:]}"
+    return UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text)
+
 
 class MMAlignError(Exception):
-    """Base of every error that mmalign raises on purpose; the shell answers it with exit code 2."""
+    """Base of every error that mmalign raises on purpose; the shell answers it with exit code 2.
+
+    Names and values of a file may be part of a message: it stays one line of bounded length.
+    """
+
+    def __str__(self) -> str:
+        return shown(super().__str__())
 
 
 class ConfigError(MMAlignError):
@@ -64,7 +88,8 @@ class DataError(MMAlignError):
 
     def __str__(self) -> str:
         text = f"{self.place}: {self.problem}" if self.place else self.problem
-        return f"{text}. {self.fix}" if self.fix else text
+        room = MESSAGE_CHARACTERS - len(self.fix)
+        return shown(f"{shown(text, most=max(room, 100))}. {self.fix}" if self.fix else text)
 
 
 class MissingVectorsError(DataError):

@@ -1,14 +1,17 @@
 """Files are replaced, never overwritten: a reader sees the old bytes or the new."""
 
 import csv
+import errno
 import io
 import os
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from mmalign.errors import MMAlignError
 
@@ -26,6 +29,31 @@ def fsync_file(path: Path) -> None:
     """Push a closed file's bytes to the disk."""
     with path.open("rb") as stream:
         os.fsync(stream.fileno())
+
+
+def open_regular(path: Path) -> IO[bytes]:
+    """Open a file for reading that is a file: a FIFO would wait for ever, a device never end.
+
+    Raises:
+        OSError: If there is none, or it is something else.
+    """
+    if path.exists() and not path.is_file():  # to open a device can do something already
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    stream = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+        stream.close()
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return stream
+
+
+def read_regular(path: Path) -> bytes:
+    """The bytes of a file that is a file.
+
+    Raises:
+        OSError: If there is none, or it is something else.
+    """
+    with open_regular(path) as stream:
+        return stream.read()
 
 
 def write_atomically(path: Path, payload: bytes) -> None:

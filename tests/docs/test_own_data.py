@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mmalign.data import load_dataset
-from mmalign.experts import taps_expert
+from mmalign.experts import recipe
 from mmalign.experts.recipe import Recipe
 from tests.docs.pages import ROOT
 from tests.docs.pages import blocks as blocks_of
@@ -26,7 +26,7 @@ def followed(tmp_path_factory):
     names: dict = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setattr(taps_expert, "Recipe", lambda **_: Recipe(epochs=1))
+        patch.setattr(recipe, "Recipe", lambda **_: Recipe(epochs=1))
         for number, block in enumerate(blocks_of(PAGE, "python")):
             quick = block.replace("people=10", "people=5").replace("GroupKFold(3)", "GroupKFold(2)")
             exec(compile(quick, f"{PAGE}, block {number}", "exec"), names)

@@ -13,6 +13,7 @@ from mmalign.experiments.grid import extend_grid, open_grid, plan_grid
 from mmalign.experiments.job import Job
 from mmalign.experiments.source import Source
 from mmalign.experiments.suites import list_entries
+from mmalign.runs.manifest import seal
 from mmalign.training.config import STRONG, Config
 from tests.experiments.tiny import SETTINGS, tiny_grid, tiny_scope
 from tests.training.small import poisoned, small_dataset
@@ -103,9 +104,10 @@ def test_done_failed_and_pending(tmp_path):
         grid.site.error_file(address).parent.mkdir(exist_ok=True)
         grid.site.error_file(address).write_text('{"error": "why"}')
     for address in (done, recovered):
-        for name in ("manifest.json", *(f"{name}.json" for name in grid.jobs[address].analyses)):
-            (grid.run_folder(address) / name).touch()
+        for name in grid.jobs[address].analyses:
+            (grid.run_folder(address) / f"{name}.json").touch()
         (grid.run_folder(address) / "result.json").write_text('{"a": 1}')
+        seal(grid.run_folder(address), {})
     assert set(grid.pending()) == set(grid.jobs) - {done, recovered}
     assert grid.failures() == {failed: "why"}
     assert [result for _, result in grid.results()] == [{"a": 1}, {"a": 1}]

@@ -6,7 +6,7 @@ from mmalign.experts.compile import compile_kernels
 ENTRIES = [
     getattr(module, name)
     for module, names in (
-        (kernels, ("fill_shares", "fill_thresholds", "add_answers")),
+        (kernels, ("fill_shares", "fill_thresholds", "fill_shares_together", "add_answers")),
         (
             taps_kernels,
             (

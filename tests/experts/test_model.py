@@ -8,7 +8,7 @@ import pytest
 import mmalign
 from mmalign.data.clip import Clip
 from mmalign.errors import CorruptArtifactError, DataError, MMAlignError
-from mmalign.experts import Experts, modality, taps_expert
+from mmalign.experts import Experts, modality, recipe
 from mmalign.experts.recipe import Recipe
 from mmalign.experts.taps_expert import TapsExpert
 from tests.experts.made import NAMES, made_clips, only, with_holes
@@ -19,7 +19,7 @@ def small():
     """Networks that train in a second."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(modality, "TapsExpert", lambda: TapsExpert(16))
-        patch.setattr(taps_expert, "Recipe", lambda **_: Recipe(epochs=12))
+        patch.setattr(recipe, "Recipe", lambda **_: Recipe(epochs=12))
         yield
 
 

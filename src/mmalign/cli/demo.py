@@ -62,6 +62,7 @@ def demo(
     typer.echo(f"pictures: {out}/clips.png, missingness.png, plan.png; model: {out}/model")
     typer.secho(answer, bold=True)
     typer.echo(f"report: {write_report(grid, out / 'report')}")
+    typer.echo(f"try it in a browser: mmalign serve {out}/model --examples smartwatch")
 
 
 def _require_own(out: Path) -> None:

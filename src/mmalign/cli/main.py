@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from mmalign.cli import bench, data, demo, explain, methods, report, train, tune, use
+from mmalign.cli import bench, data, demo, explain, methods, report, serve, train, tune, use
 from mmalign.cli.examples import examples
 from mmalign.errors import MMAlignError
 from mmalign.version import __version__
@@ -29,6 +29,7 @@ for command in (
     use.predict,
     explain.explain,
     report.report,
+    serve.serve,
 ):
     app.command(epilog=examples(command.__name__))(command)
 

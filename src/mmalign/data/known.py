@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Literal
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from mmalign.data.dataset import Dataset
 from mmalign.data.gaps import count_gaps
 from mmalign.data.loading import open_dataset
 from mmalign.data.native import is_native
+from mmalign.data.native.opening import open_parquet
 from mmalign.data.non_finite import find_non_finite
+from mmalign.data.pickles import map_file
 from mmalign.data.readers import ReadOptions
 from mmalign.data.readers.csd.folds import corpus_of, standard_folds, video_of
 from mmalign.errors import DataError, MissingVectorsError
@@ -103,7 +104,7 @@ def sha256_of(file: Path) -> str:
 
 def _check_files(path: Path) -> list[Finding]:
     """Hashes of pickles: equal to a published one, or not, where the name claims to be one."""
-    files = [path] if path.is_file() else sorted(path.glob("*.pkl"))
+    files = [path] if path.is_file() else sorted(f for f in path.glob("*.pkl") if f.is_file())
     findings = []
     for file in files:
         digest = sha256_of(file)
@@ -120,9 +121,11 @@ def _check_files(path: Path) -> list[Finding]:
 def _check_pages(file: Path) -> Finding:
     """Read every page of a Parquet file against the checksum that was written with it."""
     try:
-        with pq.ParquetFile(file, page_checksum_verification=True) as handle:
+        with open_parquet(map_file(file), page_checksum_verification=True) as handle:
             for index in track(range(handle.num_row_groups), f"checking {file.name}"):
                 handle.read_row_group(index)
+    except DataError as error:
+        return Finding("off", f"{file.name} is damaged: {error.problem}")
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         return Finding("off", f"{file.name} is damaged: {reason}")

@@ -15,7 +15,7 @@ from mmalign.experiments.study import Choice, Study, StudyTable, folder_name
 from mmalign.experiments.suites import all_pairs, list_entries
 from mmalign.experiments.systems import Settings
 from mmalign.runs.claim import refuse_foreign
-from mmalign.runs.records import read_json, write_json
+from mmalign.runs.records import read_sealed, write_sealed
 from mmalign.training.methods import configure
 from mmalign.training.selection import selection_score
 
@@ -71,7 +71,7 @@ def open_study(folder: Path) -> StudyFolder:
         MMAlignError: If it is damaged.
     """
     fix = "Run mmalign bench STUDY.toml with the same --out again."
-    content = read_json(folder / STUDY, fix=fix)
+    content = read_sealed(folder / STUDY, fix=fix)
     try:
         return StudyFolder(folder, str(content["title"]), dict(content["grids"]))
     except (KeyError, TypeError, ValueError) as error:
@@ -89,7 +89,7 @@ def start_study(study: Study, path: Path) -> StudyFolder:
     names = {title: folder_name(title) for title in study.datasets}
     folder = StudyFolder(path, study.title, {**known, **names})
     path.mkdir(parents=True, exist_ok=True)
-    write_json(path / STUDY, {"title": study.title, "grids": dict(folder.grids)})
+    write_sealed(path / STUDY, {"title": study.title, "grids": dict(folder.grids)})
     return folder
 
 

@@ -9,13 +9,15 @@ from typing import Any
 from mmalign.data.dataset import Dataset
 from mmalign.data.fingerprint import dataset_hash
 from mmalign.data.task import task_to_json
-from mmalign.errors import MMAlignError
+from mmalign.documents import unsealed
+from mmalign.errors import ConfigError, CorruptArtifactError, MMAlignError
 from mmalign.experiments.job import Entry, Job
 from mmalign.experiments.site import Site
 from mmalign.experiments.source import Source
 from mmalign.experiments.work import DAMAGED, analysis_file, is_done
 from mmalign.runs.claim import awaited, refuse_foreign
-from mmalign.runs.records import read_json, write_json
+from mmalign.runs.manifest import read_record
+from mmalign.runs.records import read_json, read_sealed, write_sealed
 from mmalign.runs.result import RESULT, TIMING
 from mmalign.version import __version__
 
@@ -87,7 +89,7 @@ class Grid:
         Raises:
             MMAlignError: If the file is not readable.
         """
-        return read_json(self.run_folder(address) / RESULT, fix=DAMAGED)
+        return read_record(self.run_folder(address), RESULT)
 
     def analysis(self, address: str, name: str) -> dict[str, Any]:
         """What an analysis of the job's run found.
@@ -95,11 +97,11 @@ class Grid:
         Raises:
             MMAlignError: If the file is not readable.
         """
-        return read_json(analysis_file(self.run_folder(address), name), fix=DAMAGED)
+        return read_sealed(analysis_file(self.run_folder(address), name), fix=DAMAGED)
 
     def seconds(self, address: str) -> float:
         """How long the job took."""
-        return float(read_json(self.run_folder(address) / TIMING, fix=DAMAGED)["seconds"])
+        return float(read_record(self.run_folder(address), TIMING)["seconds"])
 
     def failures(self) -> dict[str, str]:
         """Errors of the jobs that failed and were not done since, by address."""
@@ -107,7 +109,7 @@ class Grid:
         for address in self.pending():
             file = self.site.error_file(address)
             if file.exists():
-                found[address] = str(read_json(file, fix=DAMAGED)["error"])
+                found[address] = str(read_json(file, fix=DAMAGED).get("error", "unknown"))
         return found
 
     def results(self) -> Iterator[tuple[Entry, dict[str, Any]]]:
@@ -140,7 +142,7 @@ class Grid:
                 for placed in self.placed
             ],
         }
-        write_json(self.folder / GRID, content)
+        write_sealed(self.folder / GRID, content)
 
 
 def open_grid(folder: Path) -> Grid:
@@ -166,6 +168,7 @@ def open_grid(folder: Path) -> Grid:
             "results do not mix. Give another --out."
         )
     try:
+        content = unsealed(content)
         placed = tuple(
             Placed(
                 Entry(
@@ -179,8 +182,8 @@ def open_grid(folder: Path) -> Grid:
             for row in content["entries"]
         )
         return Grid(folder, Source.from_json(content["source"]), content["data"], placed)
-    except (KeyError, TypeError) as error:
-        raise MMAlignError(f"{file}: not readable ({error!r}). {DAMAGED}") from error
+    except (LookupError, TypeError, ValueError, AttributeError, ConfigError) as error:
+        raise CorruptArtifactError(f"{file}: not readable ({error!r}). {DAMAGED}") from error
 
 
 def extend_grid(folder: Path, dataset: Dataset, source: Source, entries: Sequence[Entry]) -> Grid:

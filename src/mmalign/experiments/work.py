@@ -15,8 +15,8 @@ from mmalign.files import drafts_of
 from mmalign.runs.artifact import load_artifact
 from mmalign.runs.checkpoint import CHECKPOINT
 from mmalign.runs.claim import FinishedFolderError, ForeignFolderError
-from mmalign.runs.manifest import MANIFEST, WEIGHTS
-from mmalign.runs.records import write_json
+from mmalign.runs.manifest import MANIFEST, WEIGHTS, seal
+from mmalign.runs.records import write_json, write_sealed
 from mmalign.runs.result import RESULT, TIMING
 from mmalign.runs.run import Run
 from mmalign.training.losses import TrainingError
@@ -50,7 +50,7 @@ def _analyse(names: list[str], dataset: Dataset, folder: Path) -> None:
     for name in names:
         for draft in drafts_of(analysis_file(folder, name)):  # of a process that was killed
             draft.unlink(missing_ok=True)
-        write_json(analysis_file(folder, name), ANALYSES[name](trained, dataset))
+        write_sealed(analysis_file(folder, name), ANALYSES[name](trained, dataset))
 
 
 def is_trained(folder: Path) -> bool:
@@ -60,8 +60,6 @@ def is_trained(folder: Path) -> bool:
 
 def is_done(job: Job, folder: Path) -> bool:
     """Whether all is there that the job asks for."""
-    if job.kind == "speed":
-        return (folder / RESULT).exists()
     wanted = (analysis_file(folder, name) for name in job.analyses)
     is_tidy = not (folder / CHECKPOINT).exists()
     return is_trained(folder) and is_tidy and all(file.exists() for file in wanted)
@@ -98,3 +96,4 @@ def _measure(job: Job, dataset: Dataset, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / TIMING, {"seconds": time.perf_counter() - started})
     write_json(folder / RESULT, {"job": job.to_json(), **found})
+    seal(folder, {"job": job.to_json()})

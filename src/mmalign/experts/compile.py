@@ -19,7 +19,9 @@ def compile_kernels() -> bool:
         return False
     rng = np.random.default_rng(0)
     clips = [rng.normal(size=(12, 2)).astype(np.float32) for _ in range(2)]
-    fit_patterns(clips, features=84, rng=rng).transform(clips)
+    bank = fit_patterns(clips, features=84, rng=rng)
+    for some in (clips, clips[:1]):  # side by side, and alone
+        bank.transform(some)
     draw_windows(2, detectors=8, rng=rng).transform(clips)
     network = Taps(2, 2, step_gain=1.0, dim=8)
     evidence = network(torch.from_numpy(np.stack(clips)), torch.tensor([12, 9]))

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Float32, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
 from mmalign.data.clip import Steps
-from mmalign.experts.contract import EPOCHS
+from mmalign.experts.augment import Augment
+from mmalign.experts.contract import EPOCHS, Lesson
 from mmalign.experts.taps import Taps
 
 LONGEST = 2048
@@ -42,6 +43,29 @@ class Recipe:
     warm_up: float = 0.1
     smoothing: float = 0.1
     mixup: float = 0.2
+
+
+def trained_taps(
+    lesson: Lesson, *, step_gain: float, dim: int, blocks: int, is_smooth: bool
+) -> dict[str, Float32[np.ndarray, "..."]]:
+    """Weights of a network, by name, that was trained with the lesson's seed.
+
+    Args:
+        lesson: Sequences as inputs give them, with class indices or numbers of unit scale.
+        step_gain: See `Taps`.
+        dim: See `Taps`.
+        blocks: See `Taps`.
+        is_smooth: Whether sequences are signals; lists of words are seen half as often, unchanged.
+    """
+    recipe = Recipe(epochs=lesson.epochs if is_smooth else (lesson.epochs + 1) // 2)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(lesson.seed)
+        channels = lesson.clips[0].shape[1]
+        network = Taps(channels, lesson.outputs, step_gain=step_gain, dim=dim, blocks=blocks)
+        change = Augment() if is_smooth else None
+        targets = torch.from_numpy(np.asarray(lesson.labels))
+        train_taps(network, lesson.clips, targets, recipe=recipe, change=change)
+    return {name: weights.numpy().copy() for name, weights in network.state_dict().items()}
 
 
 def train_taps(

@@ -14,17 +14,28 @@ from safetensors.numpy import save as save_arrays
 
 from mmalign.data.inputs import Sense
 from mmalign.data.task import task_from_json, task_to_json
+from mmalign.documents import SEAL, parse_object, sealed, unsealed
 from mmalign.errors import CorruptArtifactError, DataError, MMAlignError
 from mmalign.experts.contract import under
 from mmalign.experts.modality import ModalityExperts
 from mmalign.experts.panel import Panel
 from mmalign.experts.ridge_expert import RidgeExpert
+from mmalign.experts.soundness import check_panel, finite
 from mmalign.experts.taps_expert import TapsExpert
-from mmalign.files import replaced_directory, write_atomically
+from mmalign.files import read_regular, replaced_directory, write_atomically
 
 WEIGHTS, CARD = "experts.safetensors", "experts.json"
 FILES = {WEIGHTS, CARD}
+ARRAYS = "arrays_sha256"
+WHOLE = ("patterns", "centre", "dilations", "kernels", "channels")
+"""Arrays of whole numbers or of yes and no; all others hold floats."""
 
+
+UNFIT = (
+    *(LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RuntimeError),
+    *(MemoryError, SafetensorError, DataError),
+)
+"""Errors of arrays and a card that do not fit each other."""
 
 Card = dict[str, Any]
 """What is known of a model beside its arrays, as plain values."""
@@ -61,7 +72,7 @@ def unpack_panel(payload: bytes, card: Card) -> Panel:
         CorruptArtifactError: If arrays and card do not fit.
     """
     try:
-        arrays = load_arrays(payload)
+        arrays = finite(load_arrays(payload))
         members = {
             tuple(described["modalities"]): restored_member(
                 under(arrays, str(number)), Sense(**described["sense"]), described["skill"]
@@ -72,8 +83,10 @@ def unpack_panel(payload: bytes, card: Card) -> Panel:
             tuple(row["modalities"]): np.array(row["weights"], np.float64)
             for row in card["weights"]
         }
-        return Panel(task_from_json(card["task"]), float(card["centre"]), members, weights)
-    except (ValueError, KeyError, TypeError, RuntimeError, SafetensorError, DataError) as error:
+        panel = Panel(task_from_json(card["task"]), float(card["centre"]), members, weights)
+        check_panel(panel)
+        return panel
+    except UNFIT as error:
         raise CorruptArtifactError(f"arrays and card of experts do not fit ({error})") from error
 
 
@@ -91,7 +104,24 @@ def restored_member(
     ridge, taps = RidgeExpert(), TapsExpert()
     for kind, expert in (("ridge", ridge), ("taps", taps)):
         expert.restore(under(arrays, kind))
-    return ModalityExperts(sense, ridge, taps, arrays["held_out"], float(skill))
+    member = ModalityExperts(sense, ridge, taps, arrays["held_out"], float(skill))
+    _check_same(arrays, member_state(member))
+    return member
+
+
+def _check_same(given: Mapping[str, np.ndarray], restored: Mapping[str, np.ndarray]) -> None:
+    """Check that nothing was left out or cast on the way.
+
+    Raises:
+        ValueError: If an array is not known, or is of another type or shape than it must be.
+    """
+    for name in {*given, *restored}:
+        before, after = given.get(name), restored.get(name)
+        if before is None or after is None:
+            raise ValueError(f"array {name!r} is not known, or missing")
+        is_same = before.dtype == after.dtype and before.shape == (after.shape or (1,))
+        if not is_same or (before.dtype.kind != "f" and name.split("/")[-1] not in WHOLE):
+            raise ValueError(f"array {name!r} is {before.dtype} of shape {list(before.shape)}")
 
 
 def save_experts(folder: Path, payload: bytes, card: Card) -> None:
@@ -103,10 +133,10 @@ def save_experts(folder: Path, payload: bytes, card: Card) -> None:
     folder = folder.resolve()
     if folder.exists() and (not folder.is_dir() or {p.name for p in folder.iterdir()} - FILES):
         raise MMAlignError(f"{folder}: holds other files than a saved model. Give another path.")
-    sealed = {**card, "sha256": hashlib.sha256(payload).hexdigest()}
+    content = sealed({**card, ARRAYS: hashlib.sha256(payload).hexdigest()})
     with replaced_directory(folder) as draft:
         write_atomically(draft / WEIGHTS, payload)
-        write_atomically(draft / CARD, (json.dumps(sealed, indent=2) + "\n").encode())
+        write_atomically(draft / CARD, (json.dumps(content, indent=2) + "\n").encode())
 
 
 def load_experts(folder: Path) -> tuple[bytes, Card]:
@@ -116,9 +146,12 @@ def load_experts(folder: Path) -> tuple[bytes, Card]:
         CorruptArtifactError: If a file is not as it was written.
     """
     try:
-        card = dict(json.loads((folder / CARD).read_bytes()))
-        payload = (folder / WEIGHTS).read_bytes()
-        if hashlib.sha256(payload).hexdigest() != card["sha256"]:
+        card = parse_object(read_regular(folder / CARD))
+        if ARRAYS in card:
+            card = unsealed(card)
+        payload = read_regular(folder / WEIGHTS)
+        # Before cards were sealed, their one hash was that of the arrays.
+        if hashlib.sha256(payload).hexdigest() != card.get(ARRAYS, card.get(SEAL)):
             raise ValueError("its bytes are not those that were written")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CorruptArtifactError(

@@ -10,10 +10,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from mmalign.experts.taps_layers import finished, highest, pooled, shifted
+from mmalign.experts.taps_offsets import OFFSETS, STEM
 from mmalign.model.dropout import dropout
-
-OFFSETS = (-8, -4, -2, -1, 0, 1, 2, 4, 8)
-STEM = (-2, -1, 0, 1, 2)
 
 
 class TapsBlock(nn.Module):

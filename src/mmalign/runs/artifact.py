@@ -8,7 +8,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 from mmalign.data.task import task_from_json, task_to_json
-from mmalign.errors import CorruptArtifactError, MMAlignError
+from mmalign.errors import ConfigError, CorruptArtifactError, DataError, MMAlignError
 from mmalign.predictor.predictor import Predictor
 from mmalign.predictor.scaling import AS_PRINTED
 from mmalign.runs.card import card_text, task_in_words
@@ -20,6 +20,12 @@ from mmalign.runs.network import (
     network_weights,
 )
 from mmalign.training.config import Config, config_from, config_to_json
+
+UNFIT = (
+    *(LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RuntimeError),
+    *(MemoryError, SafetensorError, ConfigError, DataError),
+)
+"""Errors of settings and weights that do not fit; a RecursionError is a RuntimeError."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +92,7 @@ def artifact_of(saved: Saved, folder: Path) -> Artifact:
         task = task_from_json(settings["task"])
         config = config_from(settings["config"])
         model = network_from(settings, config, task, load_tensors(saved.weights))
-    except (KeyError, ValueError, TypeError, RuntimeError, SafetensorError) as error:
+    except UNFIT as error:
         raise CorruptArtifactError(
             f"{folder}: settings and weights do not fit ({error})"
         ) from error

@@ -10,8 +10,9 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
+from mmalign.documents import parse_json
 from mmalign.errors import CorruptArtifactError
-from mmalign.files import write_atomically
+from mmalign.files import read_regular, write_atomically
 from mmalign.predictor.model import Model
 from mmalign.training.loop import TrainingState
 
@@ -19,6 +20,8 @@ CHECKPOINT = "checkpoint/state.safetensors"
 """Where a run keeps its state."""
 
 DIGEST_BYTES = 32
+UNFIT = (SafetensorError, LookupError, ValueError, TypeError, AttributeError, RuntimeError)
+"""Errors of bytes that are whole, but no checkpoint of this run."""
 
 
 def save_checkpoint(state: TrainingState, file: Path) -> None:
@@ -52,8 +55,8 @@ def load_checkpoint(file: Path, state: TrainingState) -> None:
     payload = read_checked(file)
     try:
         tensors = load_tensors(payload)
-        header = json.loads(payload[8 : 8 + int.from_bytes(payload[:8], "little")])
-        progress = json.loads(header["__metadata__"]["progress"])
+        header = parse_json(payload[8 : 8 + int.from_bytes(payload[:8], "little")])
+        progress = parse_json(header["__metadata__"]["progress"].encode())
         state.model.load_state_dict(_under(tensors, "model"))
         state.average.update(_placed(_under(tensors, "average"), state.model))
         for which, optimizer in _optimizers(state).items():
@@ -63,10 +66,10 @@ def load_checkpoint(file: Path, state: TrainingState) -> None:
             selection.best_score = tuple(known["score"])
             selection.best_epoch = known["epoch"]
             selection.best_state = _under(tensors, f"best/{name}")
-    except (SafetensorError, KeyError, ValueError, RuntimeError) as error:
+        state.history = list(progress["history"])
+        state.seconds = float(progress["seconds"])
+    except UNFIT as error:
         raise CorruptArtifactError(f"{file}: does not fit this run ({error})") from error
-    state.history = progress["history"]
-    state.seconds = progress["seconds"]
 
 
 def write_checked(file: Path, payload: bytes) -> None:
@@ -80,7 +83,10 @@ def read_checked(file: Path) -> bytes:
     Raises:
         CorruptArtifactError: If they are others.
     """
-    content = file.read_bytes()
+    try:
+        content = read_regular(file)
+    except OSError as error:
+        raise CorruptArtifactError(f"{file}: cannot be read ({error.strerror})") from error
     payload, digest = content[:-DIGEST_BYTES], content[-DIGEST_BYTES:]
     if hashlib.sha256(payload).digest() != digest:
         raise CorruptArtifactError(

@@ -5,16 +5,16 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
-from safetensors import SafetensorError
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
 from mmalign.data.inputs import Sense
+from mmalign.documents import parse_json
 from mmalign.errors import CorruptArtifactError
 from mmalign.experts.contract import under
 from mmalign.experts.modality import ModalityExperts
 from mmalign.experts.saving import member_state, restored_member
-from mmalign.runs.checkpoint import read_checked, write_checked
+from mmalign.runs.checkpoint import UNFIT, read_checked, write_checked
 
 SIZE_BYTES = 8
 
@@ -56,7 +56,7 @@ class Progress:
         payload = read_checked(file)
         end = SIZE_BYTES + int.from_bytes(payload[:SIZE_BYTES], "little")
         try:
-            head = json.loads(payload[SIZE_BYTES:end])
+            head = parse_json(payload[SIZE_BYTES:end])
             arrays = load_arrays(payload[end:])
             members = {
                 one["name"]: restored_member(
@@ -65,5 +65,5 @@ class Progress:
                 for number, one in enumerate(head["members"])
             }
             return Progress(members, float(head["seconds"]))
-        except (ValueError, KeyError, TypeError, SafetensorError) as error:
+        except UNFIT as error:
             raise CorruptArtifactError(f"{file}: does not fit this run ({error})") from error

@@ -1,11 +1,10 @@
 """A saved model's files and their hashes: checked before anything is parsed. No pickle anywhere.
 
 `config.json`, `model.safetensors` and `README.md` can be shared as they are; `manifest.json` holds
-the SHA-256 of each.
+the SHA-256 of each, and of its own content.
 """
 
 import hashlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,14 @@ from typing import Any
 from mmalign.data.dataset import Dataset
 from mmalign.data.fingerprint import dataset_hash
 from mmalign.data.missingness import Masks
-from mmalign.errors import CorruptArtifactError, MMAlignError
-from mmalign.files import drafts_of, replaced_directory, write_atomically
-from mmalign.runs.records import write_json
+from mmalign.documents import SEAL, parse_object, unsealed
+from mmalign.errors import CorruptArtifactError, DataError, MMAlignError
+from mmalign.files import drafts_of, read_regular, replaced_directory, write_atomically
+from mmalign.runs.records import write_json, write_sealed
 from mmalign.version import __version__
 
 FORMAT_VERSION = 1
+SEALED_VERSION = 2  # a manifest that holds a hash of itself
 WEIGHTS, SETTINGS, CARD, MANIFEST = "model.safetensors", "config.json", "README.md", "manifest.json"
 MASKS = "masks.json"
 SAVED_FILES = frozenset({WEIGHTS, SETTINGS, CARD, MANIFEST})
@@ -51,11 +52,11 @@ def write_saved(folder: Path, saved: Saved) -> None:
 def seal(folder: Path, details: dict[str, Any]) -> None:
     """Write the manifest: details, and the SHA-256 of every file beside it."""
     files = {
-        file.name: hashlib.sha256(file.read_bytes()).hexdigest()
+        file.name: hashlib.sha256(read_regular(file)).hexdigest()
         for file in sorted(folder.iterdir())
         if file.is_file() and file.name != MANIFEST and not file.name.startswith(".")
     }
-    write_json(folder / MANIFEST, {"format": FORMAT_VERSION, **details, "files": files})
+    write_sealed(folder / MANIFEST, {"format": SEALED_VERSION, **details, "files": files})
 
 
 def replace_saved(folder: Path, saved: Saved) -> None:
@@ -103,8 +104,8 @@ def read_saved(folder: Path) -> Saved:
     settings = _verified(folder, SETTINGS, manifest)
     weights = _verified(folder, WEIGHTS, manifest)
     try:
-        return Saved(dict(json.loads(settings)), weights)
-    except (ValueError, TypeError) as error:
+        return Saved(parse_object(settings), weights)
+    except ValueError as error:
         raise CorruptArtifactError(f"{folder / SETTINGS}: no settings ({error})") from error
 
 
@@ -117,7 +118,7 @@ def drop_weights(folder: Path) -> None:
     """
     manifest = _read_manifest(folder)
     if manifest["files"].pop(WEIGHTS, None) is not None:
-        write_json(folder / MANIFEST, manifest)
+        write_sealed(folder / MANIFEST, {**manifest, "format": SEALED_VERSION})
     for file in (folder / WEIGHTS, *drafts_of(folder / MANIFEST)):
         file.unlink(missing_ok=True)
 
@@ -130,9 +131,25 @@ def load_masks(folder: Path) -> Masks[Any] | None:
         MMAlignError: If the folder holds no finished model.
     """
     manifest = _read_manifest(folder)
-    if MASKS not in manifest["files"]:
+    if MASKS not in manifest["files"] and not (folder / MASKS).exists():
         return None
-    return Masks.parse(_verified(folder, MASKS, manifest))
+    try:
+        return Masks.parse(_verified(folder, MASKS, manifest))
+    except DataError as error:
+        raise CorruptArtifactError(f"{folder / MASKS}: {error}") from error
+
+
+def read_record(folder: Path, name: str) -> dict[str, Any]:
+    """The object in a JSON file of a finished run, verified.
+
+    Raises:
+        CorruptArtifactError: If the file is missing or not as it was written.
+        MMAlignError: If the folder holds no finished run.
+    """
+    try:
+        return parse_object(_verified(folder, name, _read_manifest(folder)))
+    except ValueError as error:
+        raise CorruptArtifactError(f"{folder / name}: no record ({error})") from error
 
 
 def is_trained_on(folder: Path, dataset: Dataset, modalities: list[str]) -> bool:
@@ -156,21 +173,24 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
             f"{folder}: not a finished run: {where}. Train it with mmalign train … --out {folder}."
         )
     try:
-        manifest = json.loads(file.read_bytes())
-        if not isinstance(manifest["files"], dict):
-            raise TypeError("files is no object")
-    except (ValueError, KeyError, TypeError) as error:
+        manifest = parse_object(read_regular(file))
+        if manifest.get("format") == SEALED_VERSION or SEAL in manifest:
+            manifest = unsealed(manifest)
+        files = manifest["files"]
+        if not isinstance(files, dict) or not all(isinstance(h, str) for h in files.values()):
+            raise TypeError("files is no object of hashes")
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise CorruptArtifactError(f"{file}: not a manifest ({error})") from error
-    if manifest.get("format") != FORMAT_VERSION:
+    if manifest.get("format") not in (FORMAT_VERSION, SEALED_VERSION):
         raise MMAlignError(
             f"{folder}: format {manifest.get('format')} is not known here. Upgrade mmalign."
         )
-    return dict(manifest)
+    return manifest
 
 
 def _verified(folder: Path, name: str, manifest: dict[str, Any]) -> bytes:
     try:
-        content = (folder / name).read_bytes()
+        content = read_regular(folder / name)
     except OSError as error:
         raise CorruptArtifactError(f"{folder / name}: cannot be read ({error.strerror})") from error
     if hashlib.sha256(content).hexdigest() != manifest["files"].get(name):

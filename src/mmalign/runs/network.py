@@ -3,7 +3,7 @@
 The paper's pair keeps the words and names that its files always had.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -11,6 +11,7 @@ from torch import Tensor
 
 from mmalign.data.task import Task
 from mmalign.imputers.bank import Direction
+from mmalign.model.loading import check_weights
 from mmalign.predictor.model import Model
 from mmalign.predictor.scaling import AS_PRINTED, Scaling
 from mmalign.training.config import Config
@@ -58,11 +59,17 @@ def network_from(
     modalities, directions, names = _described(settings)
     dims = {name: settings["features"][name] for name in modalities}
     scalings = {name: Scaling(**s) for name, s in settings.get("scalings", {}).items()}
-    model = build_model(config, task, dims, directions, scalings)
     known = {_renamed(name, names): tensor for name, tensor in weights.items()}
-    model.backbone.learn_gaps(
-        [m for place, m in enumerate(modalities) if f"backbone.encoders.{place}.gap" in known]
-    )
+    gapped = [m for place, m in enumerate(modalities) if f"backbone.encoders.{place}.gap" in known]
+
+    def make() -> Model:
+        model = build_model(config, task, dims, directions, scalings)
+        model.backbone.learn_gaps(gapped)
+        return model
+
+    _check_parts(config, modalities, directions, most=len(known))
+    check_weights(make, known)
+    model = make()
     model.load_state_dict(known)
     return model.eval()
 
@@ -85,6 +92,20 @@ def _described(
         return tuple(pair), [pair], {filed: known for known, filed in PAIR.items()}
     directions = [Direction(*ends) for ends in settings["directions"]]
     return tuple(settings["modalities"]), directions, {}
+
+
+def _check_parts(
+    config: Config, modalities: Collection[str], directions: Collection[Direction], *, most: int
+) -> None:
+    """Check that there are no more parts than tensors: even to count them takes time.
+
+    Raises:
+        ValueError: If there are.
+    """
+    encoders = config.encoder_layers * len(modalities)
+    fusions = config.fusion_layers * max(len(modalities), len(directions))
+    if max(encoders, fusions) > most:
+        raise ValueError(f"{encoders} encoder and {fusions} fusion layers, but {most} tensors")
 
 
 def _renamed(name: str, starts: Mapping[str, str]) -> str:

@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mmalign.errors import MMAlignError
-from mmalign.files import write_atomically
+from mmalign.documents import parse_object, sealed, unsealed
+from mmalign.errors import CorruptArtifactError, MMAlignError
+from mmalign.files import read_regular, write_atomically
 
 METRICS = "metrics.jsonl"
 
@@ -27,9 +28,26 @@ def read_json(file: Path, *, fix: str) -> dict[str, Any]:
         MMAlignError: If it cannot be read, or holds no object.
     """
     try:
-        return dict(json.loads(file.read_bytes()))
-    except (OSError, ValueError, TypeError) as error:
+        return parse_object(read_regular(file))
+    except (OSError, ValueError) as error:
         raise MMAlignError(f"{file}: not readable ({error}). {fix}") from error
+
+
+def write_sealed(file: Path, content: dict[str, Any]) -> None:
+    """Replace a JSON file by one that also holds a hash of its content."""
+    write_json(file, sealed(without_nan(content)))
+
+
+def read_sealed(file: Path, *, fix: str) -> dict[str, Any]:
+    """What `write_sealed` wrote.
+
+    Raises:
+        MMAlignError: If it cannot be read, or is not what was written.
+    """
+    try:
+        return unsealed(read_json(file, fix=fix))
+    except ValueError as error:
+        raise CorruptArtifactError(f"{file}: not readable ({error}). {fix}") from error
 
 
 def write_json_lines(file: Path, records: list[dict[str, Any]]) -> None:

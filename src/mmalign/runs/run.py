@@ -22,8 +22,8 @@ from mmalign.runs.claim import (
     refuse_foreign,
 )
 from mmalign.runs.machine import describe_machine
-from mmalign.runs.manifest import MANIFEST, MASKS, SAVED_FILES, seal
-from mmalign.runs.records import METRICS, read_json, write_json
+from mmalign.runs.manifest import MANIFEST, MASKS, SAVED_FILES, read_record, seal
+from mmalign.runs.records import METRICS, write_json
 from mmalign.runs.result import PREDICTIONS, RESULT, TIMING, Result
 from mmalign.training.distributed import World
 from mmalign.training.losses import TrainingError
@@ -97,7 +97,7 @@ class Run:
 
     def seconds(self) -> float:
         """How long the finished run trained."""
-        return float(read_json(self.out / TIMING, fix="Train it again.")["seconds"])
+        return float(read_record(self.out, TIMING)["seconds"])
 
     def restart(self) -> None:
         """Make the directory this run's, and forget what was trained in it.

@@ -2,6 +2,7 @@
 
 import io
 import struct
+import time
 
 import numpy as np
 import pytest
@@ -76,6 +77,25 @@ def test_a_cut_array_is_refused(array, data):
 def test_a_strange_header_is_refused_before_anything_is_allocated(content, problem):
     with pytest.raises(DataError, match=problem):
         parse_npy(memoryview(content))
+
+
+@pytest.mark.parametrize(
+    "inside", ["1" * 40 + "x", "1," * 4000 + "x", "1L" * 3000, " " * 9000 + "x"]
+)
+def test_no_header_takes_long_to_refuse(inside):
+    text = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({inside})}}"
+    started = time.process_time()
+    with pytest.raises(DataError):
+        parse_npy(memoryview(with_header(text)))
+    assert time.process_time() - started < 0.5
+
+
+@pytest.mark.parametrize("shape", [(1 << 20, 0), (0, 50_000_000, 3), (1 << 47, 0)])
+def test_rows_without_values_are_refused_where_there_are_millions(shape):
+    with pytest.raises(DataError, match="no values"):
+        parse_npy(
+            memoryview(with_header(f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}}}"))
+        )
 
 
 def test_headers_of_python_2_are_read():

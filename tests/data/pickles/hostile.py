@@ -198,6 +198,46 @@ def bombs() -> dict[str, bytes]:
     }
 
 
+def repetitions() -> dict[str, bytes]:
+    """Much memory or time from a little that is asked for over and over."""
+    emoji = ("\U0001f600" * 100_000).encode("utf-32-le")
+    wide = b"cnumpy\ndtype\n(S'U100000'\ntR(I3\nS'<'\nNNNI400000\nI4\nI8\ntbq\x02"
+    scalar = b"cnumpy.core.multiarray\nscalar\nq\x00B" + struct.pack("<I", len(emoji)) + emoji
+    array = b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(I0\ntS'b'\ntR"
+    dtype = b"cnumpy\ndtype\n(S'f8'\ntR(I3\nS'<'\nNNNI-1\nI-1\nI0\ntb"
+    state = b"(I1\n(I0\nt" + dtype + b"I00\nS''\ntq\x01"
+    keys = b"".join(b"r" + struct.pack("<I", n) for n in range(300, 50_000))
+    long = b"X" + struct.pack("<I", 500_000) + b"a" * 500_000
+    return {
+        "text scalars": b"\x80\x03"
+        + scalar
+        + b"q\x01"
+        + wide
+        + b"h\x00h\x02h\x01\x86R" * 5000
+        + b".",
+        "texts of Python 2": b"\x80\x02(" + b"U\x00" * 400_000 + b"l.",
+        "dtypes": b"\x80\x02cnumpy\ndtype\nq\x00U\x02f8\x85q\x01" + b"h\x00h\x01R" * 100_000 + b".",
+        "keys": b"\x80\x02}("
+        + b"".join(b"J" + struct.pack("<i", n) + b"N" for n in range(130_000))
+        + b"u.",
+        "arrays built again": b"\x80\x02"
+        + state
+        + array
+        + b"q\x00"
+        + keys
+        + b"("
+        + b"h\x00h\x01b" * 50_000
+        + b".",
+        "equal keys": b"\x80\x02"
+        + long
+        + b"q\x00"
+        + long
+        + b"q\x01}"
+        + b"h\x00Nsh\x01Ns" * 60_000
+        + b".",
+    }
+
+
 def deep(array: bytes, opening: bytes, closing: bytes, levels: int = 20_000) -> bytes:
     """Arrays of objects inside each other, which numpy frees by recursion."""
     dtype = b"cnumpy\ndtype\n(S'O8'\ntR(I3\nS'|'\nNNNI-1\nI-1\nI63\ntbp1\n0"
@@ -254,7 +294,7 @@ def write_files(folder: Path) -> list[Path]:
         # Every way for a few gadgets, and for every gadget at least four, the protocols in turn.
         picked = list(ways) if number < 10 else list(ways)[number % 3 :: 3]
         contents |= {f"{gadget} {way}": ways[way] for way in picked}
-    contents |= nested() | bombs() | archives() | {"shared arrays": shared_arrays()}
+    contents |= nested() | bombs() | repetitions() | archives() | {"shared arrays": shared_arrays()}
     files = []
     for number, (name, content) in enumerate(contents.items()):
         files.append(folder / f"{number:04d} {name}.pkl".replace("/", "-"))

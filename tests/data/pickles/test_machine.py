@@ -163,3 +163,17 @@ def test_a_large_file_passes_its_megabytes(tmp_path):
     machine = PickleMachine(memoryview(content))
     assert len(list(machine.megabytes())) == len(content) >> 20
     assert len(machine.value()) == 3
+
+
+@pytest.mark.parametrize("protocol", range(6))
+def test_lists_of_numbers_words_and_arrays_are_far_below_what_they_may_cost(protocol):
+    value = {
+        "numbers": [float(n) for n in range(2000)],
+        "words": [f"word {n}" for n in range(2000)],
+    }
+    value["arrays"] = [np.full((3, 4), float(n), np.float32) for n in range(500)]
+    content = pickle.dumps(value, protocol)
+    machine = PickleMachine(memoryview(content))
+    before = machine.state.budget
+    assert_same(machine.run(), value)
+    assert before - machine.state.budget < 18 * len(content) < before

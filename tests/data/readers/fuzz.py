@@ -70,7 +70,7 @@ def fork_worker(files, out, *, total_bytes) -> None:
     child = os.fork()
     if child == 0:
         os.dup2(writing, 1)
-        limits = (sequences.MEMORY_BYTES, sequences.SPARE_BYTES, SECONDS)
+        limits = (*sequences.limits_for(total_bytes)[:2], SECONDS)
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(SECONDS)

@@ -18,7 +18,8 @@ from mmalign.experiments.scope import Scope
 from mmalign.experiments.source import Source
 from mmalign.experiments.suites import SUITES, list_entries
 from mmalign.experiments.work import analysis_file
-from mmalign.runs.manifest import MANIFEST
+from mmalign.runs.manifest import seal
+from mmalign.runs.records import write_sealed
 from mmalign.runs.result import RESULT, TIMING
 
 STEPS = 24
@@ -134,9 +135,9 @@ def make_grid(
             seconds = {"seconds": 12.5 + placed.entry.job.config.seed}
             (run / TIMING).write_text(json.dumps(seconds))
             (run / RESULT).write_text(json.dumps(made_result(placed.entry, making, score)))
-            (run / MANIFEST).touch()
+            seal(run, {})
             for name, found in made_analyses(placed.entry, making, score).items():
-                analysis_file(run, name).write_text(json.dumps(found))
+                write_sealed(analysis_file(run, name), found)
     return grid
 
 

@@ -22,7 +22,7 @@ from mmalign.experiments.source import Source
 from mmalign.experiments.subset_suites import SUBSET_SUITES
 from mmalign.experiments.suites import list_entries
 from mmalign.experiments.systems import find_candidates
-from mmalign.runs.manifest import MANIFEST
+from mmalign.runs.manifest import seal
 from mmalign.runs.result import RESULT, TIMING
 from tests.experiments.report.made import Making, made_dataset, metrics
 
@@ -80,7 +80,7 @@ def grid(tmp_path_factory) -> Grid:
         folder.mkdir(parents=True)
         (folder / TIMING).write_text('{"seconds": 1.0}')
         (folder / RESULT).write_text(json.dumps(made(placed.entry)))
-        (folder / MANIFEST).touch()
+        seal(folder, {})
     return grid
 
 

@@ -14,6 +14,7 @@ from mmalign.experiments.report.overview import write_document
 from mmalign.experiments.report.rendering import page_html
 from mmalign.experiments.report.runs import read_runs
 from mmalign.experiments.report.writing import write_report
+from mmalign.runs.manifest import seal
 from mmalign.runs.records import write_json
 from mmalign.runs.result import RESULT
 from tests.experiments.report.made import Making, default_score, job_of, make_grid
@@ -145,6 +146,7 @@ def test_undefined_metrics_are_left_out_not_counted_as_zero(tmp_path):
     content = grid.result(address)
     content["settings"]["A"]["metrics"]["test"]["weighted_f1"] = None
     write_json(file, content)
+    seal(file.parent, {})
     (row,) = [
         row
         for table in write_document(read_runs(grid)).tables()

@@ -6,6 +6,7 @@ import zlib
 from pathlib import Path
 from types import TracebackType
 
+from mmalign.allowance import memory_allowed
 from mmalign.data.pickles import map_file
 from mmalign.errors import DataError, damaged
 
@@ -15,10 +16,6 @@ UNREADABLE = (
     *(NotImplementedError, RuntimeError, OverflowError),
 )
 """Errors that the standard library raises on a damaged directory."""
-
-SPARE_BYTES = 1 << 26
-EXPANSION = 200
-"""Real features shrink by less; a bomb shrinks a thousandfold."""
 
 
 class Archive:
@@ -74,7 +71,7 @@ class Archive:
 
     def _refuse_bombs(self) -> None:
         total = sum(entry.file_size for entry in self._entries.values())
-        if total > EXPANSION * len(self.data) + SPARE_BYTES:
+        if total > memory_allowed(len(self.data)):
             raise DataError(
                 f"an archive of {len(self.data):,} bytes that unpacks to {total:,}",
                 file=self.file,

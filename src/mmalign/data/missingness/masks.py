@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from mmalign.data.dataset import Dataset
 from mmalign.data.pickles import map_file
 from mmalign.data.split import Split
+from mmalign.documents import parse_object
 from mmalign.errors import DataError, located
 from mmalign.files import write_atomically
 
@@ -111,7 +112,7 @@ class Masks(Generic[P]):
             DataError: If they are not such bytes.
         """
         try:
-            parsed = json.loads(content)
+            parsed = parse_object(content)
             settings = dict(parsed["protocol"])
             protocol = Missingness.kinds[settings.pop("kind", PAIR)]
             return Masks(protocol(**settings), protocol.read(parsed["missing"]))

@@ -12,6 +12,9 @@ from mmalign.data.native.layout import OBSERVED, RESERVED, observed_columns
 from mmalign.errors import DataError
 from mmalign.progress import track
 
+MAX_DIM = 1 << 24
+"""A step that is null takes as much memory as one that is not."""
+
 Columns = dict[str, list[Steps | None]]
 
 
@@ -55,6 +58,12 @@ def _torn(steps: Steps | None, observed: list[bool | None] | None, name: str) ->
 def _require_steps(field: pa.Field) -> None:
     inner = getattr(field.type, "value_type", None)
     number = getattr(inner, "value_type", None)
+    dim = getattr(inner, "list_size", 0)
+    if dim > MAX_DIM:
+        raise DataError(
+            f"column {field.name!r} has steps of {dim:,} features",
+            fix=f"Features are at most {MAX_DIM:,} a step; turn them into more steps.",
+        )
     if number is None or not (pa.types.is_floating(number) or pa.types.is_integer(number)):
         raise DataError(
             f"column {field.name!r} has type {field.type}, which is no modality",

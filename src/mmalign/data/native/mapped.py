@@ -1,26 +1,23 @@
 """Features of a native file as columns in the memory-mapped file."""
 
-import mmap
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mmalign.data.columns import FLOAT, StoredColumn
+from mmalign.data.native.cost import MAGIC
 from mmalign.data.native.layout import Lengths, fingerprint, unpack_lengths
 from mmalign.data.native.pages import read_page, start_of_values
 
-MAGIC = b"PAR1"
-
 
 def mapped_columns(
-    file: Path, names: Sequence[str], description: dict[str, Any], ids: tuple[str, ...]
+    mapped: memoryview, names: Sequence[str], description: dict[str, Any], ids: tuple[str, ...]
 ) -> dict[str, StoredColumn] | None:
     """Columns in the mapped file, or None where it is not laid out as our writer does.
 
     Args:
-        file: The Parquet file.
+        mapped: The Parquet file.
         names: Its columns, in order.
         description: What its metadata says about modalities and lengths.
         ids: Its clips, in order.
@@ -28,8 +25,6 @@ def mapped_columns(
     lengths = _stored_lengths(description, ids)
     if lengths is None:
         return None
-    with file.open("rb") as stream:
-        mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
     try:
         starts = _starts(mapped, names, lengths, description["dims"])
     except (ValueError, LookupError, TypeError):
@@ -52,7 +47,7 @@ def _stored_lengths(description: dict[str, Any], ids: tuple[str, ...]) -> dict[s
 
 
 def _starts(
-    mapped: mmap.mmap, names: Sequence[str], lengths: dict[str, Lengths], dims: dict[str, int]
+    mapped: memoryview, names: Sequence[str], lengths: dict[str, Lengths], dims: dict[str, int]
 ) -> dict[str, Lengths]:
     """The byte at which each clip's values begin: one page a column, row group by row group.
 

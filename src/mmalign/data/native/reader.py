@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from mmalign.data.clip import StepsColumn, Times
 from mmalign.data.dataset import Dataset
@@ -23,11 +22,19 @@ from mmalign.data.native.layout import (
     shards,
 )
 from mmalign.data.native.mapped import mapped_columns
+from mmalign.data.native.opening import open_parquet
+from mmalign.data.pickles import map_file
 from mmalign.data.split import Split, whole_groups
 from mmalign.data.split_names import SPLITS
-from mmalign.data.task import Labels, Task, task_from_json
+from mmalign.data.task import Classification, Labels, Task, task_from_json
 from mmalign.data.validation import validate
+from mmalign.documents import parse_json
 from mmalign.errors import DataError, damaged, located
+
+UNREADABLE = (
+    *(pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError),
+    *(MemoryError, RecursionError),
+)
 
 
 @dataclass(frozen=True)
@@ -80,23 +87,24 @@ def read_native(path: Path) -> Dataset:
 
 def _read_shard(file: Path) -> Shard:
     try:
-        handle = pq.ParquetFile(file, memory_map=True)
+        data = map_file(file)
+        handle = open_parquet(data)
         description = _description(handle.schema_arrow)
         small = [name for name in handle.schema_arrow.names if name in RESERVED]
         if "id" not in small:
             raise DataError(
-                "there is no column 'id'", fix=f"Columns are {handle.schema_arrow.names}."
+                "there is no column 'id'", fix=f"Columns are {handle.schema_arrow.names[:20]}."
             )
         table = handle.read(columns=small)
         ids = tuple(map(str, table.column("id").to_pylist()))
-        columns = mapped_columns(file, handle.schema_arrow.names, description, ids)
+        columns = mapped_columns(data, handle.schema_arrow.names, description, ids)
         return Shard(
             file=file,
             description=description,
             ids=ids,
             labels=table.column("label").combine_chunks() if "label" in small else None,
             columns=columns if columns is not None else decoded_columns(handle),
-            words=table.column("words").to_pylist() if "words" in small else None,
+            words=_words(table) if "words" in small else None,
             times=_times(table) if "times" in small else None,
             groups=_groups(table, ids) if "group" in small else None,
             gapped=frozenset(observed_columns(handle.schema_arrow)),
@@ -104,7 +112,7 @@ def _read_shard(file: Path) -> Shard:
         )
     except DataError as error:
         raise error.located(file=file) from None
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError) as error:
+    except UNREADABLE as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(
             f"not a readable Parquet file ({reason})",
@@ -115,7 +123,7 @@ def _read_shard(file: Path) -> Shard:
 
 def _description(schema: pa.Schema) -> dict[str, Any]:
     text = (schema.metadata or {}).get(METADATA_KEY)
-    description = json.loads(text) if text else {}
+    description = parse_json(text) if text else {}
     if not isinstance(description, dict):
         raise damaged("the metadata key 'mmalign' does not hold an object")
     if description.get("version", FORMAT_VERSION) > GAPS_VERSION:
@@ -126,6 +134,13 @@ def _description(schema: pa.Schema) -> dict[str, Any]:
     if not isinstance(dims, dict) or any(type(dim) is not int or dim < 1 for dim in dims.values()):
         raise DataError("the metadata key 'mmalign' does not hold sound dims", fix="Convert again.")
     return description
+
+
+def _words(table: pa.Table) -> list[list[str] | None]:
+    rows: list[list[str] | None] = table.column("words").to_pylist()
+    if any(row is not None and None in row for row in rows):
+        raise DataError("a word is null", fix="Give each step a word, or leave the clip's out.")
+    return rows
 
 
 def _times(table: pa.Table) -> list[Times | None]:
@@ -201,7 +216,10 @@ def _part(shard: Shard, task: Task, dims: dict[str, int]) -> Split:
 def _to_labels(shard: Shard, task: Task) -> Labels | None:
     if shard.labels is None:
         return None
-    if pa.types.is_string(shard.labels.type):
+    kind = shard.labels.type
+    is_cut = isinstance(task, Classification) and pa.types.is_floating(kind)
+    if pa.types.is_string(kind) or is_cut:
         return encode_labels(shard.ids, shard.labels.to_pylist(), task)
-    numbers: Labels = shard.labels.to_numpy(zero_copy_only=False).astype(task.dtype)
+    with np.errstate(over="ignore"):
+        numbers: Labels = shard.labels.to_numpy(zero_copy_only=False).astype(task.dtype)
     return numbers

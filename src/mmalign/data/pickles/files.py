@@ -6,6 +6,7 @@ from typing import Any
 
 from mmalign.data.pickles.machine import MEGABYTE, PickleMachine
 from mmalign.errors import DataError, damaged, located
+from mmalign.files import open_regular
 from mmalign.progress import track
 
 
@@ -15,11 +16,11 @@ def map_file(file: Path) -> memoryview:
     Raises:
         DataError: If it cannot be opened, is no regular file or has no bytes.
     """
-    if not file.is_file():  # asked before opening: to open a FIFO would wait for its writer
+    if not file.is_file():
         reason = "not a regular file" if file.exists() else "there is no such file"
         raise DataError(reason, file=file, fix="Check the path.")
     try:
-        with file.open("rb") as stream:
+        with open_regular(file) as stream:
             return memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
     except (OSError, ValueError) as error:
         reason = "the file is empty" if isinstance(error, ValueError) else str(error)

@@ -6,7 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from mmalign.data.pickles.rebuild import UnsafeError, check_key
-from mmalign.data.pickles.state import Global, MachineState, Python2Text
+from mmalign.data.pickles.state import (
+    ENTRY_BYTES,
+    PLACE_BYTES,
+    Global,
+    MachineState,
+    Python2Text,
+)
 
 VIEW_BYTES = 512
 """Byte strings at least this long stay views on the file; shorter ones are cheaper to copy."""
@@ -19,8 +25,10 @@ class StopOpcode(Exception):  # noqa: N818 - it ends a pickle, it is no error
     """The pickle has ended."""
 
 
-def _fill(target: Any, items: list[Any]) -> None:
-    """Add items to a list or a set, or keys and values by turns to a dict."""
+def _fill(state: MachineState, items: list[Any]) -> None:
+    """Add items to the list or set on the stack, or keys and values by turns to the dict."""
+    target = state.stack[-1]
+    state.pay((PLACE_BYTES if isinstance(target, list) else ENTRY_BYTES) * len(items))
     if isinstance(target, list):
         target.extend(items)
     elif isinstance(target, set):
@@ -33,48 +41,48 @@ def _fill(target: Any, items: list[Any]) -> None:
 
 def _bytes(state: MachineState, size: int) -> None:
     content = state.take(size)
-    state.push(bytes(content) if size < VIEW_BYTES else content)
+    state.push_new(bytes(content) if size < VIEW_BYTES else content)
 
 
 def _text(state: MachineState, size: int) -> None:
-    state.push(str(state.take(size), "utf-8", "surrogatepass"))
+    state.push_new(str(state.take(size), "utf-8", "surrogatepass"))
 
 
 def _python2_string(state: MachineState, size: int) -> None:
     # Text or the bytes of an array: too early to tell. Latin-1 keeps both; long ones are bytes.
     content = state.take(size)
     if size < PYTHON2_VIEW_BYTES:
-        state.push(Python2Text(content, "latin-1"))
+        state.push_new(Python2Text(content, "latin-1"))
     else:
-        state.push(content)
+        state.push_new(content)
 
 
 def _quoted_string(state: MachineState) -> None:
     content = state.line().strip()
     if len(content) < 2 or content[0] != content[-1] or content[0] not in b"\"'":
         raise ValueError("a string without quotes")
-    state.push(Python2Text(codecs.escape_decode(content[1:-1])[0], "latin-1"))
+    state.push_new(Python2Text(codecs.escape_decode(content[1:-1])[0], "latin-1"))
 
 
 def _integer_line(state: MachineState) -> None:
     content = state.line()
-    state.push(content == b"01" if content in (b"00", b"01") else int(content))
+    state.push_new(content == b"01" if content in (b"00", b"01") else int(content))
 
 
 def _long(state: MachineState, size: int) -> None:
-    state.push(int.from_bytes(state.take(size), "little", signed=True))
+    state.push_new(int.from_bytes(state.take(size), "little", signed=True))
 
 
 def _global(state: MachineState) -> None:
     module, name = state.line().decode(), state.line().decode()
-    state.push(Global(module, name))
+    state.push_new(Global(module, name))
 
 
 def _stack_global(state: MachineState) -> None:
     name, module = state.stack.pop(), state.stack.pop()
     if not (isinstance(name, str) and isinstance(module, str)):
         raise UnsafeError("a name that is no text")
-    state.push(Global(module, name))
+    state.push_new(Global(module, name))
 
 
 def _reduce(state: MachineState) -> None:
@@ -104,23 +112,23 @@ def _tuple(state: MachineState, size: int) -> None:
         raise ValueError("too few values for a tuple")
     values = tuple(state.stack[-size:]) if size else ()
     del state.stack[len(state.stack) - size :]
-    state.push_container(values)
+    state.push_new(values)
 
 
 def _fill_marked(state: MachineState) -> None:
     items = state.pop_mark()
-    _fill(state.stack[-1], items)
+    _fill(state, items)
 
 
 def _fill_popped(state: MachineState, count: int) -> None:
     items = [state.stack.pop() for _ in range(count)]
-    _fill(state.stack[-1], items[::-1])
+    _fill(state, items[::-1])
 
 
 def _dict(state: MachineState) -> None:
     items = state.pop_mark()
-    state.push_container({})
-    _fill(state.stack[-1], items)
+    state.push_new({})
+    _fill(state, items)
 
 
 def _skip(act: Callable[[MachineState], Any]) -> "Opcode":
@@ -163,19 +171,19 @@ OPCODES: dict[int, Opcode] = {
         "\x88": lambda state: state.push(True),
         "\x89": lambda state: state.push(False),
         "I": _integer_line,
-        "L": lambda state: state.push(int(state.line().rstrip(b"L"))),
-        "J": lambda state: state.push(int.from_bytes(state.take(4), "little", signed=True)),
+        "L": lambda state: state.push_new(int(state.line().rstrip(b"L"))),
+        "J": lambda state: state.push_new(int.from_bytes(state.take(4), "little", signed=True)),
         "K": lambda state: state.push(state.number(1)),
-        "M": lambda state: state.push(state.number(2)),
+        "M": lambda state: state.push_new(state.number(2)),
         "\x8a": lambda state: _long(state, state.number(1)),
         "\x8b": lambda state: _long(state, state.number(4)),
-        "F": lambda state: state.push(float(state.line())),
-        "G": lambda state: state.push(struct.unpack(">d", state.take(8))[0]),
+        "F": lambda state: state.push_new(float(state.line())),
+        "G": lambda state: state.push_new(struct.unpack(">d", state.take(8))[0]),
         # text and bytes
         "S": _quoted_string,
         "T": lambda state: _python2_string(state, state.number(4)),
         "U": lambda state: _python2_string(state, state.number(1)),
-        "V": lambda state: state.push(codecs.raw_unicode_escape_decode(state.line())[0]),
+        "V": lambda state: state.push_new(codecs.raw_unicode_escape_decode(state.line())[0]),
         "X": lambda state: _text(state, state.number(4)),
         "\x8c": lambda state: _text(state, state.number(1)),
         "\x8d": lambda state: _text(state, state.number(8)),
@@ -189,18 +197,18 @@ OPCODES: dict[int, Opcode] = {
         "\x85": lambda state: _tuple(state, 1),
         "\x86": lambda state: _tuple(state, 2),
         "\x87": lambda state: _tuple(state, 3),
-        "t": lambda state: state.push_container(tuple(state.pop_mark())),
-        "]": lambda state: state.push_container([]),
-        "l": lambda state: state.push_container(state.pop_mark()),
+        "t": lambda state: state.push_new(tuple(state.pop_mark())),
+        "]": lambda state: state.push_new([]),
+        "l": lambda state: state.push_new(state.pop_mark()),
         "a": lambda state: _fill_popped(state, 1),
         "e": _fill_marked,
-        "}": lambda state: state.push_container({}),
+        "}": lambda state: state.push_new({}),
         "d": _dict,
         "s": lambda state: _fill_popped(state, 2),
         "u": _fill_marked,
-        "\x8f": lambda state: state.push_container(set()),
+        "\x8f": lambda state: state.push_new(set()),
         "\x90": _fill_marked,
-        "\x91": lambda state: state.push_container(frozenset(map(check_key, state.pop_mark()))),
+        "\x91": lambda state: state.push_new(frozenset(map(check_key, state.pop_mark()))),
         # memo
         "p": lambda state: state.put(int(state.line())),
         "q": lambda state: state.put(state.number(1)),

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Shaped
 
+from mmalign.allowance import EMPTY_SIDE, NAME_CHARACTERS
+
 DTYPE = re.compile(r"[biufcSUO?]\d{0,6}")
 LARGEST_KEY = 1 << 60
 BYTE_ORDERS = ("<", ">", "|", "=")
@@ -64,8 +66,10 @@ def array_from(raw: Any, kind: Any, shape: Any, order: str) -> Shaped[np.ndarray
     content = to_bytes(raw)
     if len(content) != count * kind.dtype.itemsize:
         raise ValueError(f"an array of shape {shape} does not have {len(content)} bytes")
-    if kind.dtype.itemsize == 0:
-        return np.zeros(shape if count == 0 else 0, kind.dtype)
+    if not content:
+        if max(shape, default=0) > EMPTY_SIDE:
+            raise ValueError("an array of many rows without values")
+        return np.zeros(shape, kind.dtype)
     return np.frombuffer(content, dtype=kind.dtype).reshape(shape, order=_order(order))
 
 
@@ -116,9 +120,12 @@ def _to_bytes(content: Any = b"", encoding: Any = "latin-1") -> bytes:
 def check_key(key: Any) -> Any:
     """The key of a dict or set entry.
 
-    Huge integers and tuples could be made to collide, which turns a dict quadratic.
+    Huge integers and tuples could be made to collide, and two equal texts of a megabyte to be
+    compared over and over, which turns a dict quadratic.
     """
-    if isinstance(key, str | bytes) or (isinstance(key, int) and abs(key) < LARGEST_KEY):
+    if isinstance(key, str | bytes) and len(key) <= NAME_CHARACTERS:
+        return key
+    if isinstance(key, int) and abs(key) < LARGEST_KEY:
         return key
     raise ValueError(f"a dict key of type {type(key).__name__}")
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from mmalign.allowance import SPARE_BYTES, memory_allowed
 from mmalign.data.pickles.rebuild import PendingArray, PendingDtype, UnsafeError
 
-SPARE_BYTES = 1 << 25
-MEMORY_PER_BYTE = 12
-"""Memory that a pickle may fill per byte of its own; data files stay below four."""
-
+PLACE_BYTES = 10  # a pointer in a list that grows
+ENTRY_BYTES = 112  # of a dict or set that grows
 SMALL_BYTES = 64
 SET_BYTES = 224
+OBJECT_BYTES = 256
 
 Rebuilders = Mapping[tuple[str, str], Callable[..., Any]]
 
@@ -55,8 +55,8 @@ class MachineState:
         self.persistent = persistent
         self.stack: list[Any] = []
         self.marks: list[list[Any]] = []
-        self.memo: dict[int, Any] = {}
-        self.budget = MEMORY_PER_BYTE * len(data) + SPARE_BYTES
+        self.memo = Memo(self.pay)
+        self.budget = memory_allowed(len(data)) - SPARE_BYTES // 2  # half is for its reader
 
     # --- reading the buffer ---------------------------------------------------------------
 
@@ -88,15 +88,18 @@ class MachineState:
     # --- stack and memo -------------------------------------------------------------------
 
     def push(self, value: Any) -> None:
-        """Put a value on the stack."""
+        """Put a value that exists already on the stack."""
+        self.pay(PLACE_BYTES)
         self.stack.append(value)
 
-    def push_container(self, value: Any) -> None:
-        """Put a new list, dict, set or tuple on the stack: one byte in the file, many here."""
+    def push_new(self, value: Any) -> None:
+        """Put a new value on the stack: a byte or two in the file, many here."""
+        self.pay(PLACE_BYTES)
         self.stack.append(self.paid(value))
 
     def mark(self) -> None:
         """Begin a group of values."""
+        self.pay(PLACE_BYTES)
         self.marks.append(self.stack)
         self.stack = self.paid([])
 
@@ -111,7 +114,7 @@ class MachineState:
         value = self.stack[-1]
         if isinstance(value, PendingArray):
             value.keys.append(key)
-        self.memo[key] = value
+        self.memo.put(key, value)
 
     # --- names ----------------------------------------------------------------------------
 
@@ -133,33 +136,73 @@ class MachineState:
         if isinstance(target, PendingArray):
             array = self.stack[-1] = self.paid(PendingArray.build(state))
             for key in target.keys:
-                self.memo[key] = array
+                self.memo.put(key, array)
+            target.keys.clear()  # other references to it may be built again and again
         elif isinstance(target, PendingDtype):
             target.build(state)
         elif not (isinstance(target, dict) and not state):
             raise UnsafeError(f"a state for {type(target).__name__}")
 
     def paid(self, value: Any) -> Any:
-        """The value, its memory charged to a budget that grows with the file.
+        """The value, its memory charged to the budget.
 
         One opcode takes no more than a constant or a copy of what the file holds, but a few
         bytes can ask for the same copy again and again.
         """
-        self.budget -= _memory(value)
+        self.pay(_memory(value))
+        return value
+
+    def pay(self, memory: int) -> None:
+        """Charge memory to the budget, which grows with the file.
+
+        Raises:
+            UnsafeError: If the budget is spent.
+        """
+        self.budget -= memory
         if self.budget < 0:
             raise UnsafeError("far more than the file holds")
-        return value
+
+
+class Memo:
+    """Values by number; numbers that count up, as all picklers count, take a pointer each."""
+
+    def __init__(self, pay: Callable[[int], None]) -> None:
+        self._pay = pay
+        self._counted: list[Any] = []
+        self._others: dict[int, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self._counted) + len(self._others)
+
+    def __getitem__(self, key: int) -> Any:
+        return self._counted[key] if 0 <= key < len(self._counted) else self._others[key]
+
+    def put(self, key: int, value: Any) -> None:
+        """Remember a value."""
+        if 0 <= key < len(self._counted):
+            self._counted[key] = value
+        elif key == len(self):
+            self._pay(PLACE_BYTES)
+            self._counted.append(value)
+        else:
+            self._pay(ENTRY_BYTES)
+            self._others[key] = value
 
 
 def _memory(value: Any) -> int:
     """Bytes that a new value takes, those of its parts not counted."""
-    if isinstance(value, list | tuple | dict):
+    if isinstance(value, str):
+        small = SMALL_BYTES if type(value) is str else 2 * SMALL_BYTES
+        return small + (1 if value.isascii() else 4) * len(value)
+    if isinstance(value, list | tuple):
         return SMALL_BYTES + 8 * len(value)
     if isinstance(value, np.ndarray):
         owner: Any = value
         while isinstance(owner, np.ndarray) and owner.base is not None:
             owner = owner.base
-        return SMALL_BYTES + (0 if isinstance(owner, memoryview) else int(value.nbytes))
-    if isinstance(value, set | frozenset):
-        return SET_BYTES + 32 * len(value)
-    return len(value) if isinstance(value, bytes) else 0
+        return OBJECT_BYTES + (0 if isinstance(owner, memoryview) else int(value.nbytes))
+    if isinstance(value, dict | set | frozenset):
+        return SET_BYTES + ENTRY_BYTES * len(value)
+    if isinstance(value, int | float):
+        return 32 + (value.bit_length() // 7 if isinstance(value, int) else 0)
+    return OBJECT_BYTES + (len(value) if isinstance(value, bytes) else 0)

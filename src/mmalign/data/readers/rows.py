@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mmalign.allowance import memory_allowed
 from mmalign.data.arrays import Array
 from mmalign.data.clip import Times
 from mmalign.data.columns import MadeColumn, column_of
@@ -24,9 +25,6 @@ from mmalign.data.readers.vectors import (
 )
 from mmalign.data.task import Task
 from mmalign.errors import DataError
-
-SPARE_BYTES = 1 << 26
-REFERENCES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +55,7 @@ class Part:
     def __post_init__(self) -> None:
         """Refuse rows that refer to the same array again and again: a bomb of few bytes."""
         total = sum(a.nbytes for row in self.rows for a in row.features.values() if a is not None)
-        if total > REFERENCES * self.file.stat().st_size + SPARE_BYTES:
+        if total > memory_allowed(self.file.stat().st_size):
             raise DataError(
                 f"the clips add up to {total:,} bytes, far more than the file has",
                 file=self.file,

@@ -9,9 +9,14 @@ from mmalign.errors import DataError
 
 
 def read_header(file: Path) -> list[str]:
-    """The names in the first line, as far as it can be read."""
-    with file.open("rb") as stream:
-        line = stream.readline(4096).decode("utf-8-sig", "replace")
+    """The names in the first line, as far as it can be read.
+
+    Raises:
+        DataError: If it is no file.
+    """
+    if file.is_file() and file.stat().st_size == 0:
+        return []
+    line = bytes(map_file(file)[:4096]).split(b"\n")[0].decode("utf-8-sig", "replace")
     return [name.strip().strip('"') for name in line.split(",")]
 
 

@@ -12,8 +12,7 @@ from mmalign.experiments.site import Site
 from mmalign.experiments.tuning.search import Search
 from mmalign.experiments.tuning.study import Study
 from mmalign.experiments.tuning.trial import Trial
-from mmalign.experiments.work import DAMAGED
-from mmalign.runs.records import read_json
+from mmalign.runs.manifest import read_record
 from mmalign.runs.result import RESULT
 from mmalign.training.selection import selection_score
 
@@ -87,7 +86,7 @@ class Ledger:
     def _validation(self, runs: Iterable[str]) -> tuple[float, float]:
         """Mean score and loss on validation, as the runs report them."""
         setting, task = self.search.protocol.setting, self.search.dataset.task
-        results = [read_json(self.site.run_folder(run) / RESULT, fix=DAMAGED) for run in runs]
+        results = [read_record(self.site.run_folder(run), RESULT) for run in runs]
         metrics = [result["settings"][setting]["metrics"]["valid"] for result in results]
         scores = zip(*(selection_score(task, found) for found in metrics), strict=True)
         score, negative_loss = map(fmean, scores)

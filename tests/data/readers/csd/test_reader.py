@@ -167,7 +167,7 @@ def test_a_worker_that_hangs_is_ended(tmp_path, samples, monkeypatch):
     samples.csd(tmp_path)
     (tmp_path / "hanging.py").write_text("import time\ntime.sleep(60)\n")
     monkeypatch.setattr(sequences.worker, "__file__", str(tmp_path / "hanging.py"))
-    monkeypatch.setattr(sequences, "SECONDS", 1)
+    monkeypatch.setattr(sequences, "seconds_allowed", lambda _size: 1)
     with pytest.raises(DataError, match="more than 1 s"):
         load_dataset(tmp_path)
 

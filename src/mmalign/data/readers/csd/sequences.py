@@ -13,16 +13,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32
 
+from mmalign.allowance import NAME_CHARACTERS, memory_allowed, seconds_allowed
 from mmalign.data.pickles import map_file
 from mmalign.data.readers.csd import worker
 from mmalign.data.readers.csd.alignment import Intervals
 from mmalign.errors import DataError, damaged
 
-MEMORY_BYTES = 2 << 30
-SPARE_BYTES = 1 << 28
-EXPANSION = 200
-SECONDS = 120
-BYTES_PER_SECOND = 1 << 21
+ADDRESS_BYTES = 2 << 30
+"""What Python, numpy and HDF5 map before they read a byte; most of it is never touched."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +82,8 @@ def run_worker(files: Sequence[Path], out: Path, *, total_bytes: int) -> None:
     Raises:
         DataError: If it refuses a file, crashes, or does not end in time.
     """
-    seconds = SECONDS + total_bytes // BYTES_PER_SECOND
-    limits = (MEMORY_BYTES + 4 * total_bytes, SPARE_BYTES + EXPANSION * total_bytes, seconds)
+    limits = limits_for(total_bytes)
+    seconds = limits[-1]
     arguments = [str(out), *map(str, limits), *(str(file.resolve()) for file in files)]
     environment = {
         **os.environ,
@@ -110,6 +108,12 @@ def run_worker(files: Sequence[Path], out: Path, *, total_bytes: int) -> None:
         raise refusal(done.returncode, done.stdout, files)
 
 
+def limits_for(total_bytes: int) -> tuple[int, int, int]:
+    """Bytes of memory, bytes of each output file, and seconds that the worker may take."""
+    memory = memory_allowed(total_bytes)
+    return ADDRESS_BYTES + memory, memory, seconds_allowed(total_bytes)
+
+
 def refusal(code: int, told: bytes, files: Sequence[Path]) -> DataError:
     """Make the error for a worker that failed, from its answer or its exit status."""
     try:
@@ -126,6 +130,8 @@ def refusal(code: int, told: bytes, files: Sequence[Path]) -> DataError:
 
 def _load(file: Path, out: Path, number: int) -> ComputationalSequence:
     described: dict[str, Any] = json.loads((out / f"{number}.json").read_text())
+    if len(described["root"]) > NAME_CHARACTERS:  # it is searched for words that tell its role
+        raise damaged("the name of its root group is too long", file=file)
     stops = np.cumsum(described["counts"]).tolist()
     starts = [0, *stops[:-1]]
     rows = {k: slice(a, b) for k, a, b in zip(described["keys"], starts, stops, strict=True)}

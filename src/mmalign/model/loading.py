@@ -1,0 +1,32 @@
+"""Weights of a file must be exactly those of the network that its settings describe."""
+
+from collections.abc import Callable, Mapping
+
+import torch
+from torch import Tensor, nn
+
+NAMED = 3
+
+
+def check_weights(make: Callable[[], nn.Module], weights: Mapping[str, Tensor]) -> None:
+    """Compare names, shapes and types with those of a network that takes no memory.
+
+    Only then is it safe to build it: settings are a few bytes, whatever size they ask for.
+
+    Raises:
+        ValueError: If they differ; names the first few.
+    """
+    with torch.device("meta"):
+        expected = make().state_dict()
+    problems = [f"{name} is missing" for name in expected if name not in weights]
+    problems += [f"{name} is not known" for name in weights if name not in expected]
+    for name, wanted in expected.items():
+        given = weights.get(name, wanted)
+        if (given.shape, given.dtype) != (wanted.shape, wanted.dtype):
+            problems.append(
+                f"{name} is {given.dtype} {list(given.shape)}, "
+                f"expected {wanted.dtype} {list(wanted.shape)}"
+            )
+    if problems:
+        more = f"; and {len(problems) - NAMED} more" if len(problems) > NAMED else ""
+        raise ValueError("; ".join(problems[:NAMED]) + more)
