@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from mmalign.serving.answering import Answering
-from mmalign.serving.facts import facts_of
 from mmalign.serving.limits import Limits
+from mmalign.serving.loading import facts_of
 from mmalign.serving.server import make_server
 from mmalign.serving.service import Service
 from mmalign.serving.worker import ThreadWorker

@@ -6,7 +6,7 @@ import pytest
 import mmalign
 from mmalign.serving.answering import Answering
 from mmalign.serving.asking import Asked
-from mmalign.serving.facts import facts_of
+from mmalign.serving.loading import facts_of
 
 
 def asked(clips, plans=False):

@@ -81,3 +81,11 @@ def test_twenty_restarts_under_load_lose_nothing(experts):
         counts = stop_under_load(experts, clients=16)
         assert counts.pop("200") > 10
         assert set(counts) <= {"503"}, counts
+
+
+def test_a_service_that_cannot_start_says_why(tmp_path):
+    command = [sys.executable, "-m", "mmalign.cli.main", "serve", str(tmp_path / "nothing")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 2
+    assert "there is no such directory" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,6 +1,8 @@
 """`mmalign demo`: the main job on the data that comes with the install."""
 
 import os
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -62,7 +64,8 @@ def demo(
     typer.echo(f"pictures: {out}/clips.png, missingness.png, plan.png; model: {out}/model")
     typer.secho(answer, bold=True)
     typer.echo(f"report: {write_report(grid, out / 'report')}")
-    typer.echo(f"try it in a browser: mmalign serve {out}/model --examples smartwatch")
+    command = "mmalign" if shutil.which("mmalign") else sys.argv[0]
+    typer.echo(f"try it in a browser: {command} serve {out}/model --examples smartwatch")
 
 
 def _require_own(out: Path) -> None:

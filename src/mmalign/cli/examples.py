@@ -44,6 +44,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "mmalign explain net DATA --clip ID --source text --target visual",
     ),
     "report": ("mmalign report grid",),
+    "serve": ("mmalign serve run", "mmalign serve run --examples smartwatch --port 8080"),
 }
 
 

@@ -1,12 +1,11 @@
 """`mmalign serve`: a run behind HTTP, and a page to try it."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mmalign.cli import options
-from mmalign.errors import ConfigError
+from mmalign.errors import ConfigError, MMAlignError
 
 if TYPE_CHECKING:
     from mmalign.serving.limits import Limits
@@ -48,6 +47,8 @@ def serve(
     from mmalign.serving.server import make_server
 
     make_server(service, host=host, port=port, announce=_announce).run()
+    if service.queue.is_broken:
+        raise MMAlignError("the model's process has died; start the service again")
 
 
 def _announce(address: str) -> None:
@@ -63,11 +64,9 @@ def _service(
         raise ConfigError(
             f"serving needs {error.name}. Install it: pip install 'mmalign[serve]'"
         ) from error
-    import mmalign
     from mmalign.data import load_dataset
-    from mmalign.serving.facts import facts_of
     from mmalign.serving.worker import ProcessWorker
 
-    facts = facts_of(mmalign.load(run, device=device), Path(run))
+    worker = ProcessWorker(run, device, threads)
     clips = None if examples is None else load_dataset(examples)
-    return Service(ProcessWorker(run, device, threads), facts, limits, clips)
+    return Service(worker, worker.facts(), limits, clips)

@@ -12,11 +12,8 @@ from mmalign.data.split import Split
 from mmalign.data.task import Classification
 from mmalign.errors import DataError
 from mmalign.estimator import MMAlign
-from mmalign.serving.asking import Asked
+from mmalign.serving.asking import Asked, PlainAnswer
 from mmalign.serving.facts import Facts
-
-PlainAnswer = dict[str, Any]
-"""An answer as it is written; `mmalign.serving.schema.Answer` describes it."""
 
 
 @dataclass(frozen=True)

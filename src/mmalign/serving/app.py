@@ -112,7 +112,7 @@ def _add_health(app: FastAPI, service: Service) -> None:
     @app.get("/readyz", response_model=Health, responses={503: REFUSED[503]})
     async def readyz() -> Response:
         """Say whether requests should be sent here."""
-        if service.is_stopping or not service.is_ready:
+        if service.is_stopping or service.queue.is_broken or not service.is_ready:
             raise DRAINING
         return _json({"status": "ready"})
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float32
@@ -12,6 +13,9 @@ from mmalign.serving.limits import Limits
 from mmalign.serving.refusal import over_limit, unfit
 
 MAX_ID = 200
+
+PlainAnswer = dict[str, Any]
+"""An answer as it is written; `mmalign.serving.schema.Answer` describes it."""
 
 
 @dataclass(frozen=True)

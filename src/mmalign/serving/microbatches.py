@@ -10,10 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mmalign.errors import MMAlignError
-from mmalign.serving.answering import PlainAnswer
-from mmalign.serving.asking import Asked
+from mmalign.serving.asking import Asked, PlainAnswer
 from mmalign.serving.limits import Limits
-from mmalign.serving.refusal import BUSY, unfit
+from mmalign.serving.refusal import BUSY, DRAINING, RefusalError, unfit
 from mmalign.serving.worker import Outcome, Worker
 
 NO_ANSWER = "The model has no finite answer for a clip. Look for extreme feature values."
@@ -45,6 +44,7 @@ class Microbatches:
         self._pieces: deque[Piece] = deque()
         self._is_work = asyncio.Event()
         self.waiting = 0
+        self.is_broken = False
 
     def require_room(self, clips: int = 1) -> None:
         """Check that so many clips may wait; a request of any size may if nobody does.
@@ -62,6 +62,8 @@ class Microbatches:
             RefusalError: If the queue is full, or the model has no answer.
         """
         self.require_room(len(clips))
+        if self.is_broken:
+            raise DRAINING
         size, loop = self._limits.max_batch, asyncio.get_running_loop()
         pieces = [
             Piece(clips[start : start + size], loop.create_future())
@@ -74,14 +76,16 @@ class Microbatches:
         return [answer for part in done for answer in part]
 
     async def run(self) -> None:
-        """Compute batch after batch until cancelled."""
-        while True:
+        """Compute batch after batch until cancelled, or until the worker dies."""
+        while not self.is_broken:
             await self._is_work.wait()
             batch = self._next_batch()
             try:
                 outcomes = await self._worker.compute([piece.clips for piece in batch])
-            except OSError as error:
-                outcomes = [error] * len(batch)
+            except OSError:
+                self.is_broken = True
+                batch += self._pieces
+                outcomes = [DRAINING] * len(batch)
             for piece, outcome in zip(batch, outcomes, strict=True):
                 _settle(piece, outcome)
 
@@ -102,7 +106,9 @@ class Microbatches:
 def _settle(piece: Piece, outcome: Outcome) -> None:
     if piece.answers.done():  # the client has gone
         return
-    if isinstance(outcome, MMAlignError):
+    if isinstance(outcome, RefusalError):
+        piece.answers.set_exception(outcome)
+    elif isinstance(outcome, MMAlignError):
         piece.answers.set_exception(unfit(NO_ANSWER))
     elif isinstance(outcome, Exception):
         piece.answers.set_exception(outcome)

@@ -7,9 +7,7 @@ from typing import Any
 
 from mmalign.data.dataset import Dataset
 from mmalign.data.task import task_to_json
-from mmalign.errors import MMAlignError
-from mmalign.serving.answering import PlainAnswer
-from mmalign.serving.asking import Asked
+from mmalign.serving.asking import Asked, PlainAnswer
 from mmalign.serving.examples import examples_of, no_examples
 from mmalign.serving.facts import Facts
 from mmalign.serving.json_body import JsonBody
@@ -52,16 +50,13 @@ class Service:
         self.is_stopping = False
 
     async def warm_up(self) -> None:
-        """Answer once, so that no client pays for what is loaded and compiled at first use.
+        """Answer once, so that no client pays for what is compiled at first use.
 
         Raises:
-            MMAlignError: If the model cannot be loaded.
+            RefusalError: If the worker dies.
         """
         request = json.dumps(example_request(self.facts, self.limits))
-        try:
-            await self.queue.submit(self.read_json(request.encode()))
-        except OSError as error:
-            raise MMAlignError("the model's process died while it started") from error
+        await self.queue.submit(self.read_json(request.encode()))
 
     async def answer(self, clips: Sequence[Asked]) -> list[PlainAnswer]:
         """Answer a request's clips, in order.

@@ -11,19 +11,18 @@ import socket
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
-from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from mmalign.errors import MMAlignError
-from mmalign.serving.answering import Answering, PlainAnswer
-from mmalign.serving.asking import Asked
-from mmalign.serving.facts import facts_of
+from mmalign.serving.asking import Asked, PlainAnswer
+from mmalign.serving.facts import Facts
 
 Answer = Callable[[Sequence[Asked]], list[PlainAnswer]]
 Parts = Sequence[Sequence[Asked]]
 Outcome = list[PlainAnswer] | Exception
 
 HEAD = 8
+DEAD = "the model's process has died; its log says why"
 
 
 def computed(answer: Answer, parts: Parts) -> list[Outcome]:
@@ -85,18 +84,29 @@ class ProcessWorker:
     """
 
     def __init__(self, run: str, device: str, threads: int) -> None:
-        self._arguments = (run, device, threads)
+        self._way, theirs = socket.socketpair()
+        self._process = get_context("spawn").Process(
+            target=_work, args=(theirs, run, device, threads), daemon=True
+        )
+        self._process.start()
+        theirs.close()
+
+    def facts(self) -> Facts:
+        """What the process tells of its model when it has loaded it; call this once, first.
+
+        Raises:
+            MMAlignError: If it cannot load it.
+        """
+        with self._way.makefile("rb") as reader:
+            head = reader.read(HEAD)
+            found = _unpacked(reader.read(int.from_bytes(head, "little"))) if head else None
+        if isinstance(found, Facts):
+            return found
+        raise found if isinstance(found, MMAlignError) else MMAlignError(DEAD)
 
     async def start(self) -> None:
-        """Start the process and open the way to it."""
-        ours, theirs = socket.socketpair()
-        process = get_context("spawn").Process(
-            target=_work, args=(theirs, *self._arguments), daemon=True
-        )
-        process.start()
-        theirs.close()
-        self._process = process
-        self._reader, self._writer = await asyncio.open_connection(sock=ours, limit=1 << 24)
+        """Open the way to the process in the running event loop."""
+        self._reader, self._writer = await asyncio.open_connection(sock=self._way, limit=1 << 24)
 
     async def compute(self, parts: Parts) -> list[Outcome]:
         """One outcome for each part of a batch.
@@ -110,8 +120,8 @@ class ProcessWorker:
             size = int.from_bytes(await self._reader.readexactly(HEAD), "little")
             content = await self._reader.readexactly(size)
         except asyncio.IncompleteReadError as error:
-            raise ConnectionResetError("the model's process has died") from error
-        outcomes: list[Outcome] = pickle.loads(content)  # noqa: S301  from our own process
+            raise ConnectionResetError(DEAD) from error
+        outcomes: list[Outcome] = _unpacked(content)
         return outcomes
 
     async def stop(self) -> None:
@@ -125,22 +135,27 @@ def _packed(content: object) -> bytes:
     return len(packed).to_bytes(HEAD, "little") + packed
 
 
+def _unpacked(content: bytes) -> Any:
+    return pickle.loads(content)  # noqa: S301  both ends are ours
+
+
 def _work(way: socket.socket, run: str, device: str, threads: int) -> None:
     """Answer batch after batch until the other process closes the way."""
-    import torch
-
-    import mmalign
-
     # The terminal and systemd signal both processes; the other one decides when this one ends.
     for kind in (signal.SIGINT, signal.SIGTERM):
         signal.signal(kind, signal.SIG_IGN)
-    torch.set_num_threads(threads)
-    model = mmalign.load(run, device=device)
-    answer = Answering(model, facts_of(model, Path(run)))
+    from mmalign.serving.loading import load_answering
+
+    try:
+        answering = load_answering(run, device, threads)
+    except (MMAlignError, OSError) as error:
+        way.sendall(_packed(MMAlignError(str(error))))
+        return
+    way.sendall(_packed(answering.facts))
     with way, way.makefile("rb") as reader:
         while head := reader.read(HEAD):
-            parts = pickle.loads(reader.read(int.from_bytes(head, "little")))  # noqa: S301
-            way.sendall(_packed([_plain(outcome) for outcome in computed(answer, parts)]))
+            parts = _unpacked(reader.read(int.from_bytes(head, "little")))
+            way.sendall(_packed([_plain(outcome) for outcome in computed(answering, parts)]))
 
 
 def _plain(outcome: Outcome) -> Outcome:
