@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mmalign.cli import options
+from mmalign.cli.kernels import compile_once
 from mmalign.cli.stopping import say_stopped
 
 
@@ -79,6 +80,7 @@ def train(
         device=device,
     )
     make = asked.trainee()
+    compile_once()
     torch.set_num_threads(threads)
     place = asked.place()
     dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
