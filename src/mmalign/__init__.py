@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from mmalign.data import Clip, Dataset, Protocol, load_dataset
     from mmalign.estimator import MMAlign
     from mmalign.experts import Experts
+    from mmalign.serving.client import Client
 
 __all__ = [
+    "Client",
     "Clip",
     "Dataset",
     "Experts",
@@ -29,6 +31,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Client": "mmalign.serving.client",
     "Clip": "mmalign.data",
     "Dataset": "mmalign.data",
     "Experts": "mmalign.experts",

@@ -92,6 +92,10 @@ class DataError(MMAlignError):
         return shown(f"{shown(text, most=max(room, 100))}. {self.fix}" if self.fix else text)
 
 
+class MissingVectorsError(DataError):
+    """Words that cannot be read as numbers without a file of vectors: no fault of their file."""
+
+
 class _Located:
     """Fills places in where a DataError passes through."""
 

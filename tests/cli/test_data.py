@@ -242,3 +242,35 @@ def test_demo_trains_draws_and_reports_also_without_sktime(tmp_path):
     page = (tmp_path / "report" / "report.html").read_text()
     assert "MM-Align, improved" in page
     assert "Which should I use?" in page
+
+
+def test_split_deals_people_and_says_how_many(tmp_path):
+    rows = [f"p{n % 6}-{n},{'ab'[n % 2]},p{n % 6},{n}.5" for n in range(24)]
+    (tmp_path / "mine.csv").write_text("\n".join(["clip,label,subject,wrist.x", *rows]))
+    other = ["x1,a,q1,0.5", "x2,b,q2,1.5"]
+    (tmp_path / "later.csv").write_text("\n".join(["clip,label,subject,wrist.x", *other]))
+    mine, later = tmp_path / "mine.csv", tmp_path / "later.csv"
+    dealt, by_id, apart, misspelled, both = mmalign_many(
+        [
+            ["data", "split", mine, tmp_path / name, *words]
+            for name, words in (
+                ("dealt", ["--by", "subject", "--test", "0.2"]),
+                ("ids", ["--by", "^(p.)-", "--valid", "0.3"]),
+                ("apart", ["--test-from", later]),
+                ("no", ["--by", "subjct"]),
+                ("no", ["--test", "0.1", "--test-from", later]),
+            )
+        ]
+    )
+    assert dealt.returncode == 0, dealt.stderr
+    assert "test  4 clips, 1 groups" in dealt.stdout
+    for name in ("dealt", "ids"):
+        data = load_dataset(tmp_path / name)
+        people = [{i.split("-")[0] for i in split.ids} for split in data.splits.values()]
+        assert len(people) == 3
+        assert sum(map(len, people)) == 6
+    assert by_id.returncode == apart.returncode == 0, apart.stderr
+    assert load_dataset(tmp_path / "apart")["test"].ids == ("x1", "x2")
+    assert "did you mean 'subject'?" in misspelled.stderr
+    assert "not both" in both.stderr
+    assert misspelled.returncode == both.returncode == 2

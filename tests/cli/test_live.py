@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import pytest
 
 from mmalign.cli import live
-from mmalign.cli.live import LiveLine
+from mmalign.cli.live import LiveLine, ModalityLine
 from tests.test_progress import Terminal
 
 RECORD = {"epoch": 1, "losses": {"main": 0.5}, "valid": {"A": {"accuracy": 0.25}}}
-LINE = "epoch 1: main 0.500 | valid A accuracy 0.250"
-TRAINING = SimpleNamespace(total_epochs=3)
+LINE = "epoch 1: valid A accuracy 0.250 | main 0.500"
+TRAINING = SimpleNamespace(total_epochs=3, config=SimpleNamespace(warm_up=0))
 
 
 @pytest.fixture
@@ -63,3 +63,12 @@ def test_a_follower_shows_nothing(bars, monkeypatch):
     with LiveLine(is_on=False) as line:
         line.show(RECORD, TRAINING)
     assert not bars
+
+
+def test_experts_have_one_bar_over_their_modalities(bars, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with ModalityLine(is_on=True) as line:
+        for name in ("pose", "wrist", "pose+wrist"):
+            line.show({"modality": name, "clips": 9, "skill": 0.5}, ["pose", "wrist"])
+    shown = [("show", 1), ("show", 2), ("show", 2)]
+    assert bars == [[("start", "first modality", None, False), *shown, ("stop",)]]

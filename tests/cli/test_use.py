@@ -90,6 +90,7 @@ def test_an_explanation_says_what_each_modality_says(run, data, tmp_path):
     done, alone = mmalign_many([explain, [*explain, "--without", "pose"]])
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "why.png").read_bytes()[:4] == b"\x89PNG"
+    assert "; its label is b" in done.stdout
     assert "pose: evidence" in done.stdout
     assert "voice: evidence" in done.stdout
     assert "wrist" not in done.stdout  # the clip lacks it
@@ -151,3 +152,41 @@ def test_rates_take_modalities_away_and_evaluation_knows(data, tmp_path):
     assert "12 clips of test, 8 with pose, 8 with wrist, 8 with voice" in as_is.stdout
     result = json.loads((out / "result.json").read_text())
     assert result["protocol"]["survival"] == {"pose": 0.5, "wrist": 0.7, "voice": 0.2}
+
+
+def test_scores_and_methods_are_printed_as_json(run, data):
+    scored, listed = mmalign_many([["evaluate", run, data, "--json"], ["methods", "--json"]])
+    found = json.loads(scored.stdout)
+    assert (found["split"], found["clips"]) == ("test", 12)
+    assert 0 <= found["run"]["accuracy"] <= 1
+    assert found["floor"].keys() <= found["run"].keys() | {"ece"}
+    assert {"method", "parameters", "cost"} <= json.loads(listed.stdout)[0].keys()
+
+
+def test_one_split_is_predicted_to_the_screen(run, data):
+    (done,) = mmalign_many([["predict", run, data, "--split", "test", "--out", "-"]])
+    rows = list(csv.DictReader(done.stdout.splitlines()))
+    assert len(rows) == 12
+    assert {row["split"] for row in rows} == {"test"}
+    (wrong,) = mmalign_many([["predict", run, data, "--split", "tset", "--out", "-"]])
+    assert "there is no tset split" in wrong.stderr
+
+
+def test_chosen_modalities_leave_out_clips_that_have_none_and_say_so(data, tmp_path):
+    out = tmp_path / "one"
+    train = ["train", data, "--modalities", "pose", "--set", "epochs=1", "--out", out]
+    done, scored, unread = mmalign_many(
+        [train, ["evaluate", out, data], ["evaluate", out, data, "--without", "wrist"]]
+    )
+    assert done.returncode == scored.returncode == 0, done.stderr
+    assert "note: 8 clips with none of pose are left out" in done.stderr
+    assert "8 clips of test, 8 with pose" in scored.stdout
+    assert unread.returncode == 2
+    assert "the run does not read 'wrist'" in unread.stderr
+
+
+def test_a_demo_does_not_write_beside_other_files(tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    (done,) = mmalign_many([["demo", "--out", tmp_path]])
+    assert done.returncode == 2
+    assert "not a directory of the demo (it holds thesis.tex)" in done.stderr

@@ -76,3 +76,12 @@ def test_non_finite_values_are_noted(tmp_path):
     assert any(
         "non-finite values of audio" in text for text in texts(verify(tmp_path / "x.pkl"), "note")
     )
+
+
+def test_words_without_vectors_are_no_fault_of_the_file(tmp_path):
+    header = "Sr No.,Utterance,Speaker,Emotion,Sentiment,Dialogue_ID,Utterance_ID\n"
+    row = "1,Oh my,Joey,joy,positive,0,0\n2,No,Ross,anger,negative,0,1\n"
+    (tmp_path / "train_sent_emo.csv").write_text(header + row)
+    (finding,) = verify(tmp_path)
+    assert finding.verdict == "note"
+    assert "need vectors" in finding.text

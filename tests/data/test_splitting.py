@@ -1,8 +1,23 @@
 """Splits for data that came without them."""
 
-import pytest
+from collections import Counter
+from dataclasses import replace
 
-from mmalign.data import random_split, split_by, synthetic_twin
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mmalign.data import (
+    Dataset,
+    Regression,
+    Split,
+    random_split,
+    split_by,
+    split_by_group,
+    synthetic_twin,
+)
+from mmalign.data.splitting import with_test_from
 from mmalign.data.twin import TwinConfig
 from mmalign.errors import ConfigError, DataError
 
@@ -53,3 +68,64 @@ def test_random_shares_are_met_on_average_and_do_not_depend_on_order(data):
 def test_shares_that_leave_nothing_for_train_are_refused(shares):
     with pytest.raises(ConfigError, match="train"):
         random_split(**shares)
+
+
+@st.composite
+def grouped(draw):
+    sizes = draw(st.lists(st.integers(1, 9), min_size=3, max_size=12))
+    groups = tuple(f"p{number}" for number, size in enumerate(sizes) for _ in range(size))
+    steps = [np.zeros((1, 1), np.float32)] * len(groups)
+    ids = tuple(f"{group}-{row}" for row, group in enumerate(groups))
+    split = Split(ids, np.zeros(len(ids), np.float32), {"m": steps}, groups=groups)
+    return Dataset(Regression(), {"m": 1}, {"train": split})
+
+
+@given(grouped(), st.floats(0.01, 0.4), st.floats(0.01, 0.4), st.integers(0, 9))
+def test_no_group_is_in_two_splits_and_shares_are_near(data, valid, test, seed):
+    dealt = split_by_group(data, valid=valid, test=test, seed=seed)
+    whole = data["train"]
+    sizes = Counter(whole.groups)
+    assert set(dealt.splits) == {"train", "valid", "test"}
+    assert sum(len(split) for split in dealt.splits.values()) == len(whole)
+    owners = [set(split.groups) for split in dealt.splits.values()]
+    assert sum(map(len, owners)) == len(sizes)
+    for name, share in (("test", test), ("valid", valid)):
+        # one group more would be further away, or all that is left is one group
+        assert len(dealt[name]) <= max(
+            share * len(whole) + max(sizes.values()) / 2, max(sizes.values())
+        )
+    by_id = split_by_group(
+        data, valid=valid, test=test, seed=seed, groups=lambda i: i.split("-")[0]
+    )
+    assert [split.ids for split in by_id.splits.values()] == [
+        split.ids for split in dealt.splits.values()
+    ]
+
+
+def test_groups_that_do_not_do_are_refused():
+    twin = synthetic_twin(TwinConfig(clips=(6, 2, 2))).dataset
+    with pytest.raises(DataError, match="does not tell whose clips these are"):
+        split_by_group(twin)
+    with pytest.raises(DataError, match="3 splits need as many groups, there are 2"):
+        split_by_group(twin, groups=lambda i: "one" if i.endswith("0") else "two")
+    with pytest.raises(ConfigError, match="leave something for train"):
+        split_by_group(twin, valid=0.5, test=0.5)
+
+
+def test_the_test_comes_from_another_file_and_shares_nobody():
+    mine, theirs = (smartwatch_like(people) for people in (("a", "b"), ("c",)))
+    dealt = split_by_group(mine, valid=0.3, test=0)
+    joined = with_test_from(dealt, theirs)
+    assert set(joined["test"].groups) == {"c"}
+    assert set(joined.splits) == {"train", "valid", "test"}
+    with pytest.raises(DataError, match=r"split test: group 'b' is in .* as well"):
+        with_test_from(dealt, smartwatch_like(("b", "c"), prefix="other"))
+    with pytest.raises(DataError, match="another task or other modalities"):
+        with_test_from(dealt, replace(theirs, task=Regression(0, 1)))
+
+
+def smartwatch_like(people, prefix="clip"):
+    steps = [np.zeros((1, 1), np.float32)] * len(people)
+    ids = tuple(f"{prefix}-{person}" for person in people)
+    split = Split(ids, np.zeros(len(ids), np.float32), {"m": steps}, groups=tuple(people))
+    return Dataset(Regression(), {"m": 1}, {"train": split})

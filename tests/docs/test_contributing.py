@@ -74,7 +74,9 @@ def test_the_example_row_makes_a_method_that_trains(last_step, monkeypatch):
         monkeypatch.setitem(METHODS, name, method)
     data = small_dataset()
     model = MMAlign(**PAIR, method="last-step", epochs=1, dim=8, heads=2)
-    assert len(model.fit(data["train"], data["valid"]).predict(data["test"])) == len(data["test"])
+    assert len(model.fit(data["train"], valid=data["valid"]).predict(data["test"])) == len(
+        data["test"]
+    )
 
 
 def test_every_method_of_the_contract_is_explained():

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import mmalign
 from mmalign.data import Dataset, Masks, load_dataset
-from mmalign.experts import taps_expert
+from mmalign.experts import recipe
 from mmalign.experts.recipe import Recipe
 from tests.docs.pages import ROOT, blocks
 
@@ -14,7 +14,7 @@ README = ROOT / "README.md"
 def test_every_block_of_python_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(mmalign, "load_dataset", few_clips)
-    monkeypatch.setattr(taps_expert, "Recipe", lambda **_: Recipe(epochs=1))
+    monkeypatch.setattr(recipe, "Recipe", lambda **_: Recipe(epochs=1))
     names: dict = {}
     for block in blocks(README, "python"):
         quick = block.replace("window=8)", "window=8, epochs=1, warm_up=0)")

@@ -31,9 +31,11 @@ def test_the_default_is_the_model_of_experts(model):
     experts = Experts(seed=3, epochs=2)
     experts.fit(with_holes(made_clips(40, seed=0)), groups=lambda clip_id: clip_id[:7])
     mixed = with_holes(TEST)
-    np.testing.assert_array_equal(model.predict(mixed), experts.predict(mixed))
+    np.testing.assert_array_equal(model.answers(mixed), experts.predict(mixed))
+    assert model.predict(mixed).tolist() == experts.classes_[experts.predict(mixed)].tolist()
     np.testing.assert_array_equal(model.predict_proba(mixed), experts.predict_proba(mixed))
-    assert model.score(mixed) == experts.score(mixed)
+    assert model.metrics(mixed) == experts.score(mixed)
+    assert model.score(mixed) == experts.score(mixed)["accuracy"]
     assert model.classes_.tolist() == ["a", "b", "c"]
 
 
@@ -168,5 +170,5 @@ def test_validation_clips_are_checked_and_a_failed_fit_changes_nothing(model):
     before = model.predict_proba(TEST)
     strange = [replace(TEST[0], label="strange")]
     with pytest.raises(DataError, match=r"split valid, clip .*'strange' is none of"):
-        model.fit(made_clips(6, seed=0), strange)
+        model.fit(made_clips(6, seed=0), valid=strange)
     np.testing.assert_array_equal(model.predict_proba(TEST), before)

@@ -42,7 +42,7 @@ def test_clips_may_be_plain_and_lack_whatever_they_lack(model):
 def test_chosen_modalities_alone_are_read():
     few = mmalign.MMAlign(method="copy", modalities=["m3", "m1"], **TINY)
     has_one = np.flatnonzero(HOLES["train"].is_present("m1") | HOLES["train"].is_present("m3"))
-    few.fit(HOLES["train"].select(has_one), WHOLE["valid"])
+    few.fit(HOLES["train"].select(has_one), valid=WHOLE["valid"])
     assert few.reads == ("m3", "m1")
     with pytest.raises(DataError, match=r"there is no modality 'm9'\. These clips have m1, m2, m3"):
         mmalign.MMAlign(method="copy", modalities=["m9"], **TINY).fit(HOLES)
@@ -59,7 +59,7 @@ def test_what_was_saved_comes_back(model, tmp_path):
         back.predict_proba(HOLES["test"]), model.predict_proba(HOLES["test"])
     )
     assert "m1, m2, m3, any of which may be missing" in (tmp_path / "model/README.md").read_text()
-    assert back.score(HOLES["test"]).keys() == model.score(HOLES["test"]).keys()
+    assert back.metrics(HOLES["test"]).keys() == model.metrics(HOLES["test"]).keys()
 
 
 def test_the_table_tells_what_was_there(model):

@@ -63,9 +63,9 @@ def test_batch_order_and_padding_do_not_matter(model, data):
 
 @pytest.mark.parametrize("size", [1, 3, 128])
 def test_metrics_are_the_same_for_any_batch_size(model, data, monkeypatch, size):
-    whole = model.score(data["test"])
+    whole = model.metrics(data["test"])
     monkeypatch.setattr(prediction, "EVALUATION_BATCH", size)
-    assert model.score(data["test"]) == pytest.approx(whole, abs=1e-6)
+    assert model.metrics(data["test"]) == pytest.approx(whole, abs=1e-6)
 
 
 def test_a_victim_that_is_there_is_used(model, data):
@@ -184,10 +184,10 @@ def test_classes_are_compared_by_name(model, data):
     test = data["test"]
     classes = test.task.classes
     turned = replace(test, labels=3 - test.labels, task=Classification(classes[::-1]))
-    assert model.score(turned) == model.score(test)
+    assert model.metrics(turned) == model.metrics(test)
     other = replace(test, task=Classification(("p", "q", "r", "s")))
     with pytest.raises(DataError, match=r"label '[pqrs]' is none of low, low, flagged"):
-        model.score(other)
+        model.metrics(other)
     assert len(model.predict(other)) == len(test)
 
 
@@ -239,7 +239,7 @@ def test_mistakes_are_named(data):
     with pytest.raises(MMAlignError, match="not fitted"):
         mmalign.MMAlign("visible", "victim").predict(data["test"])
     with pytest.raises(DataError, match="no modality 'face'"):
-        mmalign.MMAlign("face", "victim").fit(data["train"], data["valid"])
+        mmalign.MMAlign("face", "victim").fit(data["train"], valid=data["valid"])
     with pytest.raises(ConfigError, match="device"):
         mmalign.MMAlign("visible", "victim", device="abacus", epochs=1).fit(data["train"])
 
@@ -251,7 +251,9 @@ def test_validation_labels_are_compared_by_name(data):
     records = []
     for split in (valid, turned):
         model = mmalign.MMAlign("visible", "victim", **{**SETTINGS, "epochs": 1})
-        records.append([record["valid"] for record in model.fit(data["train"], split).history])
+        records.append(
+            [record["valid"] for record in model.fit(data["train"], valid=split).history]
+        )
     assert records[0] == records[1]
 
 
@@ -265,14 +267,14 @@ def test_validation_clips_of_another_task_are_refused(data):
         (replace(valid, labels=None), "split valid: there are no labels"),
     ):
         with pytest.raises(DataError, match=message):
-            mmalign.MMAlign("visible", "victim", **SETTINGS).fit(data["train"], split)
+            mmalign.MMAlign("visible", "victim", **SETTINGS).fit(data["train"], valid=split)
 
 
 def test_data_that_lacks_a_class_is_scored(model, data):
     test = data["test"]
     some = test.select(np.flatnonzero(test.labels > 0))
     fewer = replace(some, labels=some.labels - 1, task=Classification(test.task.classes[1:]))
-    assert model.score(fewer) == model.score(some)
+    assert model.metrics(fewer) == model.metrics(some)
 
 
 def test_clips_are_taken_in_any_form(model, data):
@@ -281,7 +283,7 @@ def test_clips_are_taken_in_any_form(model, data):
     np.testing.assert_array_equal(model.predict(clips), whole)
     np.testing.assert_array_equal(model.predict(clip for clip in clips), whole)
     assert model.predict(clips[0]).tolist() == whole[:1].tolist()
-    assert model.score(clips) == model.score(data["test"])
+    assert model.metrics(clips) == model.metrics(data["test"])
 
 
 def test_a_list_of_clips_with_named_labels_is_learned_from(data):
@@ -296,8 +298,10 @@ def test_features_and_labels_apart_are_refused_with_the_way_out(data):
     model = mmalign.MMAlign("visible", "victim", **SETTINGS)
     with pytest.raises(DataError, match=r"expected clips, got ndarray.*fit\(clips\)"):
         model.fit(np.zeros((4, 5, 6)), np.zeros(4))
+    with pytest.raises(DataError, match=r"y holds no labels but Split.*valid=…"):
+        model.fit(data["train"], data["valid"])
     with pytest.raises(DataError, match="split valid: expected clips, got int64"):
-        model.fit(data["train"], data["train"].labels)
+        model.fit(data["train"], valid=data["train"].labels)
 
 
 @pytest.mark.parametrize("label", ["strange", -1, 99, None])
@@ -306,7 +310,7 @@ def test_predictions_need_no_label_that_the_model_knows(model, data, label):
     clips[1] = replace(clips[1], label=label)
     np.testing.assert_array_equal(model.predict(clips), model.predict(data["test"])[:3])
     with pytest.raises(DataError, match=f"clip {clips[1].id}: (no )?label"):
-        model.score(clips)
+        model.metrics(clips)
 
 
 def in_other_units(split, factor):
@@ -322,7 +326,7 @@ def test_features_in_small_units_train_like_any_other(data):
     for factor in (1.0, 2.0**-27):
         train, valid, test = (in_other_units(data[s], factor) for s in ("train", "valid", "test"))
         model = mmalign.MMAlign("visible", "victim", **{**SETTINGS, "epochs": 1})
-        predictions.append(model.fit(train, valid).predict_proba(test))
+        predictions.append(model.fit(train, valid=valid).predict_proba(test))
     np.testing.assert_array_equal(*predictions)
 
 
@@ -414,17 +418,17 @@ def test_training_that_diverges_keeps_the_best_epoch_so_far(data, monkeypatch):
     model = mmalign.MMAlign("visible", "victim", **SETTINGS)
     diverging_after(1, monkeypatch)
     with pytest.raises(TrainingError, match=r"loss is nan.* Kept the best of 1 finished epoch"):
-        model.fit(data["train"], data["valid"])
+        model.fit(data["train"], valid=data["valid"])
     assert len(model.history) == 1
     assert np.isfinite(model.predict_proba(data["test"])).all()
-    assert model.score(data["valid"]) == model.history[0]["valid"]["valid"]
+    assert model.metrics(data["valid"]) == model.history[0]["valid"]["valid"]
 
 
 def test_training_that_diverges_at_once_says_that_nothing_is_kept(data, monkeypatch):
     model = mmalign.MMAlign("visible", "victim", **SETTINGS)
     diverging_after(0, monkeypatch)
     with pytest.raises(TrainingError, match="No epoch was finished: nothing of it is kept"):
-        model.fit(data["train"], data["valid"])
+        model.fit(data["train"], valid=data["valid"])
     with pytest.raises(MMAlignError, match="not fitted"):
         model.predict(data["test"])
 
@@ -462,11 +466,11 @@ def test_parameters_that_make_no_sense_change_nothing(model):
     assert model.set_params().predictor is not None
 
 
-def test_predictions_are_indices_into_the_names_of_the_classes(model, data, tmp_path):
+def test_predictions_are_names_of_the_classes(model, data, tmp_path):
     names = data["test"].task.classes
     assert model.classes_.tolist() == list(names)
-    predicted = model.predict(data["test"])
-    assert model.classes_[predicted].tolist() == [names[index] for index in predicted]
+    found = model.answers(data["test"])
+    assert model.predict(data["test"]).tolist() == [names[index] for index in found]
     model.save(tmp_path / "saved")
     assert mmalign.load(tmp_path / "saved").classes_.tolist() == list(names)
     assert not hasattr(mmalign.MMAlign("visible", "victim"), "classes_")

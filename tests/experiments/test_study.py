@@ -1,12 +1,13 @@
 """Study files: what they state, and what they state wrongly."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mmalign.errors import ConfigError
 from mmalign.experiments.study import read_study
-from mmalign.experiments.suites import list_entries
+from mmalign.experiments.suites import all_pairs, list_entries
 from tests.training.small import small_dataset
 
 PAPER = Path(__file__).parents[2] / "studies" / "paper.toml"
@@ -115,3 +116,29 @@ def test_the_paper_s_study_holds_what_docs_results_shows():
     assert len(study.systems) == 18
     assert study.chosen_on == {"utd-mhad, own lengths": "utd-mhad, 32 steps"}
     assert sum(len(table.pairs) for table in study.tables) == 12
+
+
+def test_a_table_of_subsets_names_modalities_and_needs_no_pairs(tmp_path):
+    file = tmp_path / "subsets.toml"
+    file.write_text(
+        'title = "Subsets"\nseeds = 2\n[systems]\n"mine" = { method = "experts" }\n'
+        '[datasets.first]\npath = "smartwatch"\n'
+        '[[tables]]\ndataset = "first"\nsuites = ["subsets"]\nmodalities = ["b", "c"]\n'
+    )
+    study = read_study(file)
+    dataset = small_dataset()
+    scope = study.scope(study.tables[0], {}, all_pairs(dataset))
+    entries = list_entries(dataset, replace(scope, modalities=()), ["subsets"])
+    assert scope.modalities == ["b", "c"]
+    assert [(e.system, e.job.config.seed) for e in entries] == [("mine", 0), ("mine", 1)]
+
+
+def test_a_choice_needs_pairs(tmp_path):
+    file = tmp_path / "choice.toml"
+    file.write_text(
+        'title = "T"\n[systems]\n"x" = { method = "lb" }\n[datasets.first]\npath = "smartwatch"\n'
+        + CHOICE
+        + '[[tables]]\ndataset = "first"\n'
+    )
+    with pytest.raises(ConfigError, match="a choice of settings is made on a pair"):
+        read_study(file)

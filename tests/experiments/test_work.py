@@ -67,7 +67,7 @@ def test_experts_are_a_cell_like_any_other(tmp_path):
     model = mmalign.load(folder)
     without = DATA["test"].without("victim", DATA["test"].ids)
     scores = result["settings"]["A"]["metrics"]["test"]
-    assert model.score(without)["accuracy"] == scores["accuracy"]
+    assert model.metrics(without)["accuracy"] == scores["accuracy"]
     do(grid, 1)
     write_tables(grid)
     rows = list(csv.DictReader((grid.folder / "results.csv").open()))

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from mmalign.errors import MMAlignError
-from mmalign.experts import RidgeExpert, TapsExpert, taps_expert
+from mmalign.experts import RidgeExpert, TapsExpert, recipe
 from mmalign.experts.checks import check_expert
 from mmalign.experts.recipe import Recipe
 
 
 @pytest.mark.parametrize("make", [lambda: RidgeExpert(500, 40), lambda: TapsExpert(32)])
 def test_built_in_experts_pass(make, monkeypatch):
-    monkeypatch.setattr(taps_expert, "Recipe", lambda **_: Recipe(epochs=30))
+    monkeypatch.setattr(recipe, "Recipe", lambda **_: Recipe(epochs=30))
     check_expert(make)
 
 

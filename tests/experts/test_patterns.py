@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mmalign.experts import patterns
 from mmalign.experts.kernels import TAPS
 from mmalign.experts.patterns import KERNELS, fit_patterns
 
@@ -59,3 +60,22 @@ def test_channels_are_few_for_most_combinations():
     counts = fit_patterns(clips, features=2000, rng=rng).channels.sum(axis=1)
     assert counts.min() == 1
     assert counts.max() <= TAPS
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.lists(st.integers(1, 25), min_size=2, max_size=40), st.integers(1, 5))
+def test_clips_side_by_side_are_answered_as_alone_to_the_bit(lengths, width):
+    rng = np.random.default_rng(sum(lengths))
+    clips = [rng.normal(size=(length, width)).astype(np.float32) for length in lengths]
+    bank = fit_patterns(clips, features=300, rng=rng)
+    alone = np.concatenate([bank.transform([steps]) for steps in clips])
+    np.testing.assert_array_equal(bank.transform(clips), alone)
+
+
+def test_a_long_clip_among_short_ones_is_answered_alone(monkeypatch):
+    rng = np.random.default_rng(0)
+    clips = [rng.normal(size=(length, 2)).astype(np.float32) for length in (5, 30, 6)]
+    bank = fit_patterns(clips, features=168, rng=rng)
+    together = bank.transform(clips)
+    monkeypatch.setattr(patterns, "SHORT", 10)
+    np.testing.assert_array_equal(bank.transform(clips), together)

@@ -5,9 +5,10 @@ import itertools
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import nn
 
 from mmalign.experts.augment import Augment
-from mmalign.experts.recipe import cycle, padded
+from mmalign.experts.recipe import cycle, flattened, padded
 
 
 def test_the_rate_rises_in_a_line_and_falls_to_zero():
@@ -29,3 +30,21 @@ def test_changed_clips_keep_their_shape_and_nearly_their_values(lengths, seed):
         assert own.min() >= 1 - 1e-5  # what lies beyond the end is never mixed in
         assert own.max() <= 2 + 1e-5
         assert (own.diff() >= -1e-5).all()  # time keeps its direction
+
+
+def test_flattened_weights_train_as_the_separate_ones_do():
+    def trained(is_flat):
+        torch.manual_seed(0)
+        network = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+        weights = [flattened(network)] if is_flat else list(network.parameters())
+        optimizer = torch.optim.AdamW(weights, lr=0.1, weight_decay=0.1)
+        for _ in range(5):
+            optimizer.zero_grad(set_to_none=False)
+            network(torch.ones(2, 3)).square().sum().backward()
+            nn.utils.clip_grad_norm_(weights, 1.0)
+            optimizer.step()
+        return network.state_dict()
+
+    flat, separate = trained(is_flat=True), trained(is_flat=False)
+    for name, weights in separate.items():
+        torch.testing.assert_close(flat[name], weights)

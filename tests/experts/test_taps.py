@@ -2,12 +2,13 @@
 
 import torch
 
-from mmalign.experts.taps import OFFSETS, Taps, shifted
+from mmalign.experts.taps import OFFSETS, Taps
+from mmalign.experts.taps_layers import shifted
 
 
 def test_shifting_reads_the_steps_at_the_offsets_and_zeros_beyond_the_ends():
     steps = torch.arange(1.0, 6.0)[None, :, None]
-    found = shifted(steps, (-2, 0, 1))
+    found = shifted(steps, torch.tensor([5]), (-2, 0, 1))
     assert found[0, 2].tolist() == [1.0, 3.0, 4.0]
     assert found[0, 0].tolist() == [0.0, 1.0, 2.0]
     assert found[0, 4].tolist() == [3.0, 5.0, 0.0]
@@ -15,7 +16,8 @@ def test_shifting_reads_the_steps_at_the_offsets_and_zeros_beyond_the_ends():
 
 def test_the_slope_of_shifting_is_that_of_slicing():
     steps = torch.randn(2, 5, 3, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda s: shifted(s, (-7, -1, 0, 2)), steps)
+    lengths = torch.tensor([5, 4])
+    assert torch.autograd.gradcheck(lambda s: shifted(s, lengths, (-7, -1, 0, 2)), steps)
 
 
 def test_padding_and_what_is_in_it_change_nothing():

@@ -26,7 +26,7 @@ def data():
 @pytest.fixture(scope="module")
 def model(data):
     settings = {**SETTINGS, "method": "dynamic-window", "gate": False}
-    return mmalign.MMAlign("visible", "victim", **settings).fit(data["train"], data["valid"])
+    return mmalign.MMAlign("visible", "victim", **settings).fit(data["train"], valid=data["valid"])
 
 
 def test_the_gate_mixes_both_predictions(model, data):
@@ -59,7 +59,7 @@ def test_an_output_that_is_no_number_is_no_prediction(model):
     """Features so large that the model overflows are finite, and pass the check of features."""
     data = small_dataset()
     huge = poisoned(data, "test", {"test-00003", "test-00007"}, "visible", 1e30)["test"]
-    for ask in (model.predict, model.predict_proba, model.score):
+    for ask in (model.predict, model.predict_proba, model.score, model.metrics):
         with pytest.raises(DataError, match="clip test-00003: the model's output is not finite"):
             ask(huge)
 
@@ -70,7 +70,7 @@ def test_a_validation_output_that_is_no_number_stops_training():
     with pytest.raises(
         TrainingError, match=r"on validation clip valid-00002 after epoch 1\. Lower"
     ):
-        fresh.fit(data["train"], data["valid"])
+        fresh.fit(data["train"], valid=data["valid"])
 
 
 def test_a_victim_that_misleads_is_shut_out(model):
@@ -98,7 +98,7 @@ def test_the_gate_is_saved_with_the_model(data, tmp_path):
     model = mmalign.MMAlign("visible", "victim", **SETTINGS, method="dynamic-window")
     assert model.config.gate
     assert model.config.both_passes
-    model.fit(data["train"], data["valid"])
+    model.fit(data["train"], valid=data["valid"])
     model.fitted.model.gate.fill_(0.5)
     model.save(tmp_path / "saved")
     assert float(mmalign.load(tmp_path / "saved").fitted.model.gate) == 0.5

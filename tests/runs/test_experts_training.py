@@ -88,13 +88,15 @@ def test_the_result_says_what_each_subset_scores_beside_its_floor(finished):
     data = made_dataset()
     found = result["settings"]["as-is"]["metrics"]
     for split in ("valid", "test"):
-        assert {n: found[split][n] for n in found[split] if n != "ece"} == model.score(data[split])
+        assert {n: found[split][n] for n in found[split] if n != "ece"} == model.metrics(
+            data[split]
+        )
         assert 0 <= found[split]["ece"] <= 1
     assert len(result["subsets"]) == 7
     both = next(s for s in result["subsets"] if s["modalities"] == ["pose", "wrist"])
     having = [c for c in with_holes(made_clips(12, seed=2)) if c.sequences["voice"] is None]
     assert both["test"]["clips"] == len(having) == 4
-    expected = model.score(only(having, "pose", "wrist"))
+    expected = model.metrics(only(having, "pose", "wrist"))
     assert {n: v for n, v in both["test"]["metrics"].items() if n != "ece"} == expected
     labels = np.array(["abc".index(clip.label) for clip in having])
     assert both["test"]["floor"] == constant_floor(TASK, data["train"].labels, labels)
@@ -171,7 +173,7 @@ def test_protocols_take_modalities_away_and_each_setting_is_scored(tmp_path):
     model = mmalign.load(out)
     for setting, found in result["settings"].items():
         test = protocols[setting].apply(data)["test"]
-        assert found["metrics"]["test"]["accuracy"] == model.score(test)["accuracy"]
+        assert found["metrics"]["test"]["accuracy"] == model.metrics(test)["accuracy"]
     assert result["modalities"]["wrist"]["clips"] == 12
     hidden = {c.id for c in data["train"]} & set(load_masks(out).missing["train"])
     poisoned = [

@@ -72,14 +72,14 @@ def test_a_run_is_what_the_estimator_fits(finished):
 def test_the_result_says_what_each_subset_scores_beside_its_floor(finished):
     result = json.loads((finished / "result.json").read_text())
     model = mmalign.load(finished)
-    assert result["settings"]["as-is"]["metrics"]["test"] == model.score(HOLES["test"])
+    assert result["settings"]["as-is"]["metrics"]["test"] == model.metrics(HOLES["test"])
     assert (result["protocol"], result["diverged"], result["epochs"]) == (None, None, 2)
     assert len(result["subsets"]) == 7
     found = next(s["test"] for s in result["subsets"] if s["modalities"] == ["m1", "m3"])
     having = HOLES["test"].is_present("m1") & HOLES["test"].is_present("m3")
     clips = HOLES["test"].select(np.flatnonzero(having)).only(["m1", "m3"])
     assert found["clips"] == len(clips) > 0
-    assert found["metrics"] == model.score(clips)
+    assert found["metrics"] == model.metrics(clips)
     floor = constant_floor(HOLES.task, HOLES["train"].labels, clips.labels)
     assert found["floor"] == floor
     card = (finished / "README.md").read_text()
@@ -108,7 +108,7 @@ def test_any_modality_may_be_missing_even_if_training_clips_lack_but_one(tmp_pat
     assert model.needs == ()
     assert model.predict(two["test"].without("m1", two["test"].ids)).shape == (7,)
     seen = masks.apply(two)["test"]
-    assert result["settings"]["subsets"]["metrics"]["test"] == model.score(seen)
+    assert result["settings"]["subsets"]["metrics"]["test"] == model.metrics(seen)
 
 
 @pytest.mark.parametrize("method", ["lb", "ub"])

@@ -7,22 +7,27 @@ from typing import Annotated
 import typer
 
 from mmalign.cli import options
+from mmalign.cli.examples import examples
 from mmalign.cli.verify import verify
 
-app = typer.Typer(help="Look at datasets, convert and verify them.", no_args_is_help=True)
+app = typer.Typer(
+    help="Look at datasets, convert, split and verify them.",
+    epilog=examples("data"),
+    no_args_is_help=True,
+)
 
 
 Source = Annotated[
     str, typer.Argument(help="Directory or file of any supported format; or smartwatch, twin.")
 ]
 
-app.command()(verify)
+app.command(epilog=examples("data verify"))(verify)
 
 
-@app.command()
+@app.command(epilog=examples("data inspect"))
 def inspect(
     path: Source,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    as_json: options.AsJson = False,
     label: options.Label = None,
     vectors: options.Vectors = None,
 ) -> None:
@@ -41,7 +46,7 @@ def inspect(
     print_description(path, description)
 
 
-@app.command()
+@app.command(epilog=examples("data convert"))
 def convert(
     source: Source,
     out: Annotated[Path, typer.Argument(help="Directory to create, in the native format.")],
@@ -60,3 +65,42 @@ def convert(
     counts = ", ".join(f"{name} {len(split)}" for name, split in dataset.splits.items())
     dims = ", ".join(f"{name} {dim}" for name, dim in dataset.dims.items())
     typer.echo(f"{out}: {counts} clips; {dims} dims")
+
+
+@app.command(epilog=examples("data split"))
+def split(
+    source: Source,
+    out: Annotated[Path, typer.Argument(help="Directory to create, in the native format.")],
+    by: Annotated[
+        str,
+        typer.Option(
+            help="What is never shared between splits: subject, video, … (what the data tells), "
+            "clip, or a regular expression whose (part) of the id it is."
+        ),
+    ] = "group",
+    valid: Annotated[float, typer.Option(help="Share of clips for validation.")] = 0.1,
+    test: Annotated[float | None, typer.Option(help="Share for the test. Default: 0.2")] = None,
+    test_from: Annotated[
+        str | None, typer.Option(help="Dataset whose clips are the test, all of them.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Another seed, another draw.")] = 0,
+    non_finite: options.NonFinite = "reject",
+    label: options.Label = None,
+    vectors: options.Vectors = None,
+) -> None:
+    """Deal clips into train, valid and test; no person or video is in two of them."""
+    from mmalign.cli.dealing import chosen_groups, describe_split, shares
+    from mmalign.data import load_dataset, split_by_group, write_native
+    from mmalign.data.splitting import with_test_from
+
+    wanted = shares(valid, test, test_from)
+    dataset = load_dataset(source, non_finite=non_finite, label=label, vectors=vectors)
+    groups = chosen_groups(by)
+    dealt = split_by_group(dataset, **wanted, seed=seed, groups=groups)
+    if test_from is not None:
+        other = load_dataset(test_from, non_finite=non_finite, label=label, vectors=vectors)
+        dealt = with_test_from(dealt, other)
+    write_native(dealt, out)
+    for line in describe_split(dealt, groups):
+        typer.echo(line)
+    typer.echo(f"written: {out}; next: mmalign train {out} --out run")

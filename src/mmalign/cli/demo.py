@@ -1,10 +1,15 @@
 """`mmalign demo`: the main job on the data that comes with the install."""
 
 import os
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from mmalign.cli.kernels import compile_once
+from mmalign.errors import ConfigError
 
 if TYPE_CHECKING:
     from mmalign.data import Dataset
@@ -14,6 +19,8 @@ if TYPE_CHECKING:
 VISIBLE, VICTIM, SURVIVAL = "accelerometer", "gyroscope", 0.1
 METHODS = ("lb", "zero-fill", "mmalign-improved")
 PAPER = ("main",)
+OWN = {"grid", "report", "model", "clips.png", "missingness.png", "plan.png"}
+"""What the demo leaves in its directory."""
 
 
 def demo(
@@ -30,7 +37,9 @@ def demo(
     """
     from mmalign.experiments.engines.threads import ONE_THREAD
 
+    _require_own(out)
     os.environ.update(ONE_THREAD)  # before numpy and torch are imported
+    compile_once()
     from mmalign.cli.grid_progress import GridProgress
     from mmalign.experiments.engines.local import LocalEngine
     from mmalign.experiments.running import run_grid
@@ -55,6 +64,20 @@ def demo(
     typer.echo(f"pictures: {out}/clips.png, missingness.png, plan.png; model: {out}/model")
     typer.secho(answer, bold=True)
     typer.echo(f"report: {write_report(grid, out / 'report')}")
+    command = "mmalign" if shutil.which("mmalign") else sys.argv[0]
+    typer.echo(f"try it in a browser: {command} serve {out}/model --examples smartwatch")
+
+
+def _require_own(out: Path) -> None:
+    """Check that nothing else is where the demo writes.
+
+    Raises:
+        ConfigError: If something is.
+    """
+    strangers = {file.name for file in out.iterdir()} - OWN if out.is_dir() else set()
+    if out.is_file() or strangers:
+        found = "it is a file" if out.is_file() else f"it holds {min(strangers)}"
+        raise ConfigError(f"--out {out}: not a directory of the demo ({found}); name another")
 
 
 def _draw_data(dataset: "Dataset", out: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import typer
 
 from mmalign.errors import ConfigError
+from mmalign.estimator.lines import epoch_line, modality_line
 from mmalign.progress import Display, start_bar
 
 
@@ -35,7 +36,7 @@ class LiveLine(Display):
             # Opened with the first epoch: before, the run directory must be left to the run.
             self.writer = self.writer or self.events()
             _write_events(record, self.writer)
-        text = _line(record)
+        text = epoch_line(record, training.config.warm_up)
         if not sys.stderr.isatty():
             typer.echo(text, err=True)
             return
@@ -57,7 +58,7 @@ class ModalityLine(Display):
 
     def __enter__(self) -> "ModalityLine":
         if self.is_on and sys.stderr.isatty():
-            self.bar = start_bar("first modality", None)
+            self.bar = start_bar("first modality", None)  # how many there are is told with it
         return self
 
     def show(self, record: dict[str, Any], modalities: list[str]) -> None:
@@ -65,24 +66,14 @@ class ModalityLine(Display):
         name, total = record["modality"], len(modalities)
         is_joint = name not in modalities
         done = total if is_joint else modalities.index(name) + 1
-        learned = f"{name}: {record['clips']} clips, skill {record['skill']:.2f}"
+        learned = modality_line(name, record["clips"], record["skill"])
         if not sys.stderr.isatty():
             which = "read together" if is_joint else f"{done} of {total}"
             typer.echo(f"{learned} ({which})", err=True)
             return
-        self.stop()
-        self.bar = start_bar(learned, total)
-        self.bar.update(self.bar.task_ids[0], completed=done)
-
-
-def _line(record: dict[str, Any]) -> str:
-    losses = " ".join(f"{name} {value:.3f}" for name, value in record["losses"].items())
-    shown = {}
-    for setting, metrics in record["valid"].items():
-        name = "mae" if "mae" in metrics else "accuracy"
-        shown[setting] = f"{name} {metrics[name]:.3f}"
-    valid = " ".join(f"valid {setting} {text}" for setting, text in shown.items())
-    return f"epoch {record['epoch']}: {losses} | {valid}"
+        rest = ["weights"] if is_joint else [*modalities[done:], "pairs"]
+        text = f"{learned}; now {rest[0]}"
+        self.bar.update(self.bar.task_ids[0], total=total + 1, completed=done, description=text)
 
 
 def _write_events(record: dict[str, Any], writer: Any) -> None:

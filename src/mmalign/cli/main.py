@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from mmalign.cli import bench, data, demo, explain, methods, report, train, tune, use
+from mmalign.cli import bench, data, demo, explain, methods, report, serve, train, tune, use
+from mmalign.cli.examples import examples
 from mmalign.cli.stopping import exit_code, heed_termination
 from mmalign.errors import MMAlignError, shown
 from mmalign.version import __version__
@@ -13,20 +14,25 @@ from mmalign.version import __version__
 app = typer.Typer(
     name="mmalign",
     help="Prediction from parallel sequences when a whole modality is missing.",
+    epilog=examples(""),
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 app.add_typer(data.app, name="data")
-app.command()(demo.demo)
-app.command()(train.train)
-app.command()(tune.tune)
-app.command()(bench.bench)
-app.command()(methods.methods)
-app.command()(use.evaluate)
-app.command()(use.predict)
-app.command()(explain.explain)
-app.command()(report.report)
+for command in (
+    demo.demo,
+    train.train,
+    tune.tune,
+    bench.bench,
+    methods.methods,
+    use.evaluate,
+    use.predict,
+    explain.explain,
+    report.report,
+    serve.serve,
+):
+    app.command(epilog=examples(command.__name__))(command)
 
 
 def _show_version(wanted: bool) -> None:
@@ -39,7 +45,9 @@ def _show_version(wanted: bool) -> None:
 def options(
     version: Annotated[
         bool,
-        typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True),
+        typer.Option(
+            "--version", "-V", help="Show the version.", callback=_show_version, is_eager=True
+        ),
     ] = False,
 ) -> None:
     """Prediction from parallel sequences when a whole modality is missing."""

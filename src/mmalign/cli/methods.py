@@ -1,9 +1,13 @@
 """`mmalign methods`: what can stand in for a missing modality."""
 
+import json
+
 import typer
 
+from mmalign.cli import options
 
-def methods() -> None:
+
+def methods(as_json: options.AsJson = False) -> None:
     """List the methods: where they come from, parameters they add, cost, and what they do.
 
     Cost is what a training epoch takes beside one of zero-fill.
@@ -16,13 +20,19 @@ def methods() -> None:
     from mmalign.training.config import Config
     from mmalign.training.methods import METHODS
 
-    headings = "method", "source", "parameters", "cost", "what it does"
-    table = new_table(*headings, words=["source", "what it does"])
+    rows = []
     for name, method in METHODS.items():
         torch.manual_seed(0)
-        imputer = method.make_imputer(Config())
-        parameters, cost = f"{count_parameters(imputer):,}", f"{method.cost:.1f}x"
-        table.add_row(name, method.source, parameters, cost, method.summary)
+        count = count_parameters(method.make_imputer(Config()))
+        rows.append((name, method.source, count, method.cost, method.summary))
+    if as_json:
+        keys = "method", "source", "parameters", "cost", "summary"
+        typer.echo(json.dumps([dict(zip(keys, row, strict=True)) for row in rows], indent=2))
+        return
+    headings = "method", "source", "parameters", "cost", "what it does"
+    table = new_table(*headings, words=["source", "what it does"])
+    for name, source, count, cost, summary in rows:
+        table.add_row(name, source, f"{count:,}", f"{cost:.1f}x", summary)
     Console().print(table)
     typer.echo(
         "experts, the default without --visible and --victim, impute nothing: each modality has\n"

@@ -1,7 +1,7 @@
 """Options that several commands share, and what they are turned into."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -24,6 +24,7 @@ NonFinite = Annotated[
     Literal["reject", "zero", "clip", "gap"],
     typer.Option(help="What to do about NaN and infinity; gap: such steps are missing."),
 ]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Label = Annotated[str | None, typer.Option(help="Which label to take where there are several.")]
 Vectors = Annotated[Path | None, typer.Option(help="Word vectors for files that store words only.")]
 
@@ -153,11 +154,25 @@ def load_model(run: str, device: str, threads: int) -> "MMAlign":
     return model
 
 
+def having_any(split: "Split", modalities: Sequence[str]) -> "Split":
+    """The clips that have one of the modalities, or more; others are left out, and that is told."""
+    import numpy as np
+
+    there = [split.is_present(name) for name in modalities if name in split.sequences]
+    has_any = np.any(there, axis=0) if there else np.zeros(len(split), bool)
+    left_out = len(split) - int(has_any.sum())
+    if left_out in (0, len(split)):  # where no clip has any, the model says what is wrong
+        return split
+    text = f"note: {left_out} clips with none of {', '.join(modalities)} are left out"
+    typer.echo(text, err=True)
+    return split.select(np.flatnonzero(has_any))
+
+
 def take_away(split: "Split", without: str | None, model: "MMAlign") -> "Split":
     """The clips without some modalities; refused for one that the model cannot do without.
 
     Raises:
-        DataError: If the clips have no such modality, or the model needs it.
+        DataError: If the model or the clips have no such modality, or the model needs it.
     """
     for modality in split_list(without or ""):
         if modality in model.needs:
@@ -171,6 +186,11 @@ def take_away(split: "Split", without: str | None, model: "MMAlign") -> "Split":
             raise DataError(
                 f"there is no modality {modality!r}",
                 fix=f"There are {', '.join(split.sequences)}.",
+            )
+        if modality not in model.reads:
+            raise DataError(
+                f"the run does not read {modality!r}; nothing would change without it",
+                fix=f"It reads {', '.join(model.reads)}.",
             )
         split = split.without(modality, split.ids)
     return split

@@ -1,5 +1,6 @@
 """`mmalign train`: one run, resumable."""
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mmalign.cli import options
+from mmalign.cli.kernels import compile_once
 from mmalign.cli.stopping import say_stopped
 
 
@@ -78,10 +80,13 @@ def train(
         device=device,
     )
     make = asked.trainee()
+    compile_once()
     torch.set_num_threads(threads)
     place = asked.place()
     dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
     _check_splits(dataset, data, ("train",) if asked.is_of_experts else ("train", "valid"))
+    if modalities is not None:
+        dataset = _only(dataset, options.split_list(modalities))
     events = _event_writer(out) if tensorboard else None
     line = ModalityLine if asked.is_of_experts else LiveLine
     with join_world(place) as world, line(is_on=world.is_leader, events=events) as live:
@@ -94,24 +99,33 @@ def train(
         except KeyboardInterrupt as stop:
             live.stop()
             raise say_stopped(stop, run.progress(), out) from None
+        live.stop()
         if world.is_leader:
             show = _print_subsets if "subsets" in result else _print_result
             show(result, run.seconds(), out)
+
+
+def _only(dataset: Any, names: list[str]) -> Any:
+    """The dataset with some modalities, and the clips that have one of them."""
+    from dataclasses import replace
+
+    chosen = dataset.only(names)
+    splits = {name: options.having_any(split, names) for name, split in chosen.splits.items()}
+    return replace(chosen, splits=splits)
 
 
 def _check_splits(dataset: Any, data: str, needed: tuple[str, ...]) -> None:
     """Check that there are clips to learn from, and clips to choose the best epoch on."""
     from mmalign.errors import DataError
 
+    by = "group" if all(split.groups for split in dataset.splits.values()) else "clip"
     for name in needed:
         if name not in dataset.splits:
             raise DataError(
                 f"there is no {name} split, only {', '.join(dataset.splits)}",
                 file=data,
                 fix="Say in the data which clip is in which split, or deal the clips anew: "
-                'python -c "from mmalign.data import *; '
-                f"write_native(split_by(load_dataset('{data}'), random_split()), 'dealt')\", "
-                "and train on dealt.",
+                f"mmalign data split {shlex.quote(data)} dealt --by {by}, and train on dealt.",
             )
 
 

@@ -1,5 +1,6 @@
 """`mmalign evaluate` and `predict`: a trained run on data."""
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +22,7 @@ def evaluate(
     vectors: options.Vectors = None,
     device: options.Device = "auto",
     threads: options.Threads = 1,
+    as_json: options.AsJson = False,
 ) -> None:
     """Score a run on labelled data beside the floor; its own data is scored under its masks.
 
@@ -32,22 +34,26 @@ def evaluate(
 
     model = options.load_model(run, device, threads)
     dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
-    seen = dataset if as_is else _under_masks(run, dataset, split, model)
-    clips = options.take_away(seen[split], without, model)
-    scores = {"run": model.score(clips)}
-    typer.echo(f"{len(clips)} clips of {split}, {_presence(clips, model)}")
+    seen = dataset if as_is else _under_masks(run, dataset, split, model, as_json=as_json)
+    clips = options.take_away(_readable(seen[split], model), without, model)
+    scores = {"run": model.metrics(clips)}
     train = dataset.splits.get("train")
     if train is not None and train.labels is not None and clips.labels is not None:
         scores["floor"] = constant_floor(dataset.task, train.labels, clips.labels)
+    if as_json:
+        typer.echo(json.dumps({"split": split, "clips": len(clips), **scores}, indent=2))
+        return
+    typer.echo(f"{len(clips)} clips of {split}, {_presence(clips, model)}")
     print_scores(scores)
 
 
 def predict(
     run: options.RunPath,
     data: options.Data,
-    out: Annotated[Path, typer.Option(help="File to write: .parquet, .csv or .jsonl.")] = Path(
-        "predictions.parquet"
-    ),
+    out: Annotated[
+        Path, typer.Option(help="File to write: .parquet, .csv or .jsonl; - prints CSV.")
+    ] = Path("predictions.parquet"),
+    split: Annotated[str | None, typer.Option(help="This split only. Default: all.")] = None,
     without: options.Without = None,
     non_finite: options.NonFinite = "reject",
     label: options.Label = None,
@@ -56,19 +62,27 @@ def predict(
     threads: options.Threads = 1,
 ) -> None:
     """Predict on every clip of a dataset, whatever modalities are there."""
-    from mmalign.cli.writing import check_ending, write_table
+    from mmalign.cli.writing import STDOUT, check_ending, write_table
     from mmalign.data import load_dataset
 
     check_ending(out)
     model = options.load_model(run, device, threads)
     dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
-    splits = {name: options.take_away(dataset[name], without, model) for name in dataset.splits}
+    names = dataset.splits if split is None else [split]
+    whole = {name: _readable(dataset[name], model) for name in names}
+    splits = {name: options.take_away(part, without, model) for name, part in whole.items()}
     table = model.table(splits)
     write_table(table, out)
-    typer.echo(f"{len(table)} predictions: {out}")
+    if out != STDOUT:
+        typer.echo(f"{len(table)} predictions: {out}")
 
 
-def _under_masks(run: str, dataset: Any, split: str, model: Any) -> Any:
+def _readable(split: Any, model: Any) -> Any:
+    """The clips that the model can answer for; a pair says itself what it needs."""
+    return split if model.needs else options.having_any(split, model.reads)
+
+
+def _under_masks(run: str, dataset: Any, split: str, model: Any, *, as_json: bool) -> Any:
     """The dataset as the run's masks leave it, if it is the one the run was trained on."""
     from mmalign.runs.manifest import is_trained_on, load_masks
 
@@ -77,9 +91,10 @@ def _under_masks(run: str, dataset: Any, split: str, model: Any) -> Any:
         return dataset
     # Ids alone may be numbers that any file has.
     if is_trained_on(Path(run), dataset, list(model.reads)):
-        typer.echo("under the run's masks; --as-is leaves them out")
+        typer.echo("under the run's masks; --as-is leaves them out", err=as_json)
         return masks.apply(dataset)
-    typer.echo("not the data the run was trained on: scored as it is, without the run's masks")
+    told = "not the data the run was trained on: scored as it is, without the run's masks"
+    typer.echo(told, err=as_json)
     return dataset
 
 

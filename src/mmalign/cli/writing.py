@@ -2,11 +2,14 @@
 
 import io
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 from mmalign.errors import ConfigError
 from mmalign.files import csv_bytes, write_atomically
+
+STDOUT = Path("-")
 
 
 def check_ending(file: Path) -> None:
@@ -15,17 +18,20 @@ def check_ending(file: Path) -> None:
     Raises:
         ConfigError: If the ending is none of .parquet, .csv and .jsonl.
     """
-    if file.suffix.lower() not in WRITERS:
+    if file != STDOUT and file.suffix.lower() not in WRITERS:
         raise ConfigError(f"{file}: the ending must be one of {', '.join(WRITERS)}")
 
 
 def write_table(table: Any, file: Path) -> None:
-    """Write an Arrow table; the old file is replaced when the new one is whole.
+    """Write an Arrow table; the old file is replaced when the new one is whole. `-` prints CSV.
 
     Raises:
         ConfigError: If the ending is none of .parquet, .csv and .jsonl.
     """
     check_ending(file)
+    if file == STDOUT:
+        sys.stdout.write(_csv(table).decode())
+        return
     file.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(file, WRITERS[file.suffix.lower()](table))
 

@@ -29,6 +29,7 @@ Observed = Bool[np.ndarray, " _"]
 class Clip:
     """One sample: id, label, one sequence per modality (None where it is missing).
 
+    A clip that is to be predicted needs no label: `Clip("new", sequences={…})`.
     `observed` tells, for a modality with gaps, which of its steps are there; what stands at the
     others is never looked at. `group` is the person or video that the clip belongs to.
 
@@ -36,15 +37,23 @@ class Clip:
     >>> clip = Clip("a", 1.5, {"text": np.zeros((3, 2), np.float32), "audio": None})
     >>> clip.is_missing("audio"), clip.is_missing("text")
     (True, False)
+    >>> clip
+    Clip('a', 1.5, text [3, 2], no audio)
     """
 
     id: str
-    label: float | int | str | None
-    sequences: Mapping[str, Shaped[np.ndarray, "..."] | None]
+    label: float | int | str | None = None
+    sequences: Mapping[str, Shaped[np.ndarray, "..."] | None] = field(default_factory=dict)
     words: Sequence[str] | None = None
     times: Times | None = None
     observed: Mapping[str, Shaped[np.ndarray, "..."]] = field(default_factory=dict)
     group: str | None = None
+
+    def __repr__(self) -> str:
+        shown = [repr(self.id)] if self.label is None else [repr(self.id), repr(self.label)]
+        for name, steps in self.sequences.items():
+            shown.append(f"no {name}" if steps is None else f"{name} {list(np.shape(steps))}")
+        return f"Clip({', '.join(shown if self.group is None else [*shown, f'of {self.group}'])})"
 
     def is_missing(self, modality: str) -> bool:
         """Whether this clip has no sequence of the modality."""

@@ -36,6 +36,11 @@ class Dataset:
             )
         return self.splits[split].with_known_features(task=self.task)
 
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{name} {len(split)}" for name, split in self.splits.items())
+        dims = ", ".join(f"{name} [{dim}]" for name, dim in self.dims.items())
+        return f"Dataset({counts} clips; {dims}; {self.task.in_words()})"
+
     @property
     def is_finite(self) -> bool:
         """Whether the features are known to hold no NaN or infinity."""

@@ -9,7 +9,7 @@ from jaxtyping import Shaped
 
 from mmalign.data.clip import Clip
 from mmalign.data.dataset import Dataset
-from mmalign.data.labels import encode_labels, suggested_task
+from mmalign.data.labels import encode_labels, suggested_task, task_of_column
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Label, Labels, Regression, Task
 from mmalign.errors import DataError
@@ -37,13 +37,68 @@ def labelled(clips: Clips, modalities: Sequence[str], task: Task) -> Split:
             f"the labels are {_kind(own_task)}, those of the model are {_kind(task)}",
             fix="Give clips that are labelled for the same task.",
         )
-    written = _written(rows)
+    given = written(rows)
     if isinstance(own_task, Regression):
         # Another corpus may have another range: its own is the one that its labels must keep.
-        labels: Labels = encode_labels(_ids(rows), written, own_task)
+        labels: Labels = encode_labels(_ids(rows), given, own_task)
     else:
-        labels = encode_labels(_ids(rows), written, task)
-    return _unlabelled(rows, modalities, task).with_known_features(labels=labels)
+        labels = encode_labels(_ids(rows), given, task)
+    return unlabelled(rows, modalities, task).with_known_features(labels=labels)
+
+
+def relabelled(clips: Clips, y: object) -> Split:
+    """The clips with the labels in `y`, one a clip, and the task that these suggest.
+
+    Raises:
+        DataError: If these are no clips, or `y` does not hold a label for each of them.
+
+    >>> relabelled([{"wrist": np.zeros((2, 3))}, {"wrist": np.ones((4, 3))}], [1, -1]).task.classes
+    ('-1', '1')
+    """
+    rows = gathered(clips)
+    ids, labels = _ids(rows), labels_in(y, rows)
+    if {type(label) for label in labels} == {int}:
+        numbers = np.array(labels)
+        task = task_of_column(numbers)
+        encoded = encode_labels(ids, numbers, task)
+    else:
+        task = suggested_task([label for label in labels if label is not None])
+        encoded = encode_labels(ids, labels, task)
+    return unlabelled(rows, modalities_in(rows), task).with_known_features(labels=encoded)
+
+
+def labels_in(y: object, rows: Split | list[Clip]) -> list[Label | None]:
+    """The labels in `y`, one for each of these clips, in Python's own types.
+
+    Raises:
+        DataError: If it holds something else.
+    """
+    if isinstance(y, Dataset | Split) or not isinstance(y, Iterable):
+        raise _no_labels(y)
+    ids, given = _ids(rows), list(y)
+    if any(isinstance(label, Clip | Mapping) for label in given):
+        raise _no_labels(given[0])
+    if len(given) != len(ids):
+        raise DataError(f"{len(given)} labels for {len(ids)} clips", fix="Give one label a clip.")
+    return [_plain(label, clip_id) for label, clip_id in zip(given, ids, strict=True)]
+
+
+def labelled_by(clips: Clips, y: object, modalities: Sequence[str], task: Task) -> Split:
+    """The clips with the labels in `y`, in the terms of a task.
+
+    Raises:
+        DataError: If these are no clips, or `y` does not hold a label of the task for each.
+    """
+    rows = gathered(clips)
+    labels = encode_labels(_ids(rows), task.named(labels_in(y, rows)), task)
+    return unlabelled(rows, modalities, task).with_known_features(labels=labels)
+
+
+def modalities_in(rows: Split | list[Clip]) -> list[str]:
+    """Names of the modalities that clips have."""
+    if isinstance(rows, Split):
+        return list(rows.sequences)
+    return list(dict.fromkeys(name for clip in rows for name in clip.sequences))
 
 
 def taught(clips: Clips, modalities: Sequence[str], task: Task) -> Split:
@@ -73,7 +128,7 @@ def with_labels_that_fit(clips: Clips, modalities: Sequence[str], task: Task) ->
     try:
         return labelled(rows, modalities, task)
     except DataError:
-        return _unlabelled(rows, modalities, task)
+        return unlabelled(rows, modalities, task)
 
 
 def gathered(clips: Clips) -> Split | list[Clip]:
@@ -153,11 +208,15 @@ def task_of(clips: Split | list[Clip]) -> Task:
     """
     if isinstance(clips, Split) and clips.task is not None:
         return clips.task
-    return suggested_task([label for label in _written(clips) if label is not None])
+    return suggested_task([label for label in written(clips) if label is not None])
 
 
-def _written(rows: Split | list[Clip]) -> list[Label | None]:
-    """Labels as people write them: names of classes where they are known, numbers elsewhere."""
+def written(rows: Split | list[Clip]) -> list[Label | None]:
+    """Labels as people write them: names of classes where they are known, numbers elsewhere.
+
+    Raises:
+        DataError: If there are none.
+    """
     given = rows.labels if isinstance(rows, Split) else [clip.label for clip in rows]
     ids = _ids(rows)
     labels = [] if given is None else [_plain(*pair) for pair in zip(given, ids, strict=True)]
@@ -184,7 +243,8 @@ def _ids(rows: Split | list[Clip]) -> list[str]:
     return list(rows.ids) if isinstance(rows, Split) else [clip.id for clip in rows]
 
 
-def _unlabelled(rows: Split | list[Clip], modalities: Sequence[str], task: Task) -> Split:
+def unlabelled(rows: Split | list[Clip], modalities: Sequence[str], task: Task) -> Split:
+    """The clips of a task without their labels."""
     if isinstance(rows, Split):
         return rows.with_known_features(labels=None, task=task)
     return Split.from_clips([replace(clip, label=None) for clip in rows], modalities, task)
@@ -196,6 +256,13 @@ def _no_clip(given: object, where: str = "") -> DataError:
         fix="A clip is mmalign.data.Clip(id, label, {modality: array [time, dim]}), or a dict "
         "{modality: array, 'label': …}; "
         "labels go with their clips, so that fit(X, y) is fit(clips).",
+    )
+
+
+def _no_labels(given: object) -> DataError:
+    return DataError(
+        f"y holds no labels but {type(given).__name__}",
+        fix="Give one label a clip; validation clips are valid=….",
     )
 
 

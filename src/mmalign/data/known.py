@@ -17,7 +17,7 @@ from mmalign.data.non_finite import find_non_finite
 from mmalign.data.pickles import map_file
 from mmalign.data.readers import ReadOptions
 from mmalign.data.readers.csd.folds import corpus_of, standard_folds, video_of
-from mmalign.errors import DataError
+from mmalign.errors import DataError, MissingVectorsError
 from mmalign.progress import track
 
 Verdict = Literal["good", "note", "off"]
@@ -82,6 +82,8 @@ def verify(path: Path, options: ReadOptions | None = None) -> list[Finding]:
         findings += [_check_pages(file) for file in sorted(path.glob("*.parquet"))]
     try:
         dataset = open_dataset(path, options)
+    except MissingVectorsError as error:
+        return [*findings, Finding("note", str(error))]
     except DataError as error:
         return [*findings, Finding("off", str(error))]
     findings += _check_counts(dataset)

@@ -37,7 +37,7 @@ def suggested_task(labels: Sequence[Label]) -> Task:
             "some labels are names and some are numbers", fix="Give all clips the same kind."
         )
     if kinds == {bool}:
-        return Classification(("False", "True"))
+        return Classification(("False", "True"), bool)
     if kinds and kinds <= {int, bool}:
         return _counted(min(map(int, labels)), max(map(int, labels)))
     return Regression()
@@ -57,7 +57,7 @@ def task_of_column(values: LabelColumn) -> Task:
         return Regression()
     present = np.unique(values.astype(np.int64))
     is_index = len(present) and present[0] == 0 and present[-1] < max(2 * len(present), 20)
-    return suggested_task(present.tolist()) if is_index else _named(list(map(str, present)))
+    return suggested_task(present.tolist()) if is_index else _named(list(map(str, present)), int)
 
 
 def pick(column: LabelColumn, rows: Sequence[int]) -> LabelColumn:
@@ -102,13 +102,15 @@ def _counted(least: int, most: int) -> Classification:
             f"integer labels are indices of classes, from 0; got {least if least < 0 else most}",
             fix="Give classes by name, e.g. 'no' and 'yes', and numbers to predict as floats.",
         )
-    return Classification(tuple(map(str, range(max(2, most + 1)))))
+    return Classification(tuple(map(str, range(max(2, most + 1)))), int)
 
 
-def _named(names: Sequence[str]) -> Classification:
+def _named(
+    names: Sequence[str], given_as: type[str] | type[int] | type[bool] = str
+) -> Classification:
     if len(names) > MAX_CLASSES:
         raise DataError(
             f"{len(names)} different labels",
             fix="Store numbers to be predicted as floats, and classes as integers or names.",
         )
-    return Classification(tuple(names))
+    return Classification(tuple(names), given_as)

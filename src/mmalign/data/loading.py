@@ -1,5 +1,6 @@
 """Open a dataset by path or name."""
 
+import difflib
 from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
@@ -9,7 +10,7 @@ from mmalign.data.non_finite import Policy, apply_policy
 from mmalign.data.readers import ReadOptions, read
 from mmalign.data.smartwatch import smartwatch
 from mmalign.data.twin import synthetic_twin
-from mmalign.errors import located
+from mmalign.errors import DataError, located
 
 BUILT_IN: Mapping[str, Callable[[], Dataset]] = {
     "smartwatch": smartwatch,
@@ -27,7 +28,18 @@ def open_dataset(path: str | PathLike[str], options: ReadOptions | None = None) 
     place = Path(path)
     if not place.exists() and str(path) in BUILT_IN:
         return BUILT_IN[str(path)]()
+    if not place.exists():
+        raise DataError(
+            "there is no such file or directory", file=place, fix=_meant(place) or "Check the path."
+        )
     return read(place, options or ReadOptions())
+
+
+def _meant(path: Path) -> str:
+    """Which file beside it, or which built-in dataset, was probably meant."""
+    beside = [str(path.with_name(file.name)) for file in path.parent.glob("*")]
+    near = difflib.get_close_matches(str(path), [*BUILT_IN, *beside], n=1)
+    return f"Did you mean {near[0]}?" if near else ""
 
 
 def load_dataset(

@@ -84,6 +84,21 @@ def require_finite(split: Split) -> None:
             )
 
 
+def cleaned(split: Split, policy: Policy) -> Split:
+    """The clips with zeros, or with gaps, in place of NaN and infinity; as they are otherwise.
+
+    What would need training clips, or is refused, is left to `require_finite`.
+    """
+    if split.is_finite or policy not in ("zero", "gap"):
+        return split
+    for modality in split.modalities:
+        if _scan("", split, modality) is not None:
+            split = (
+                _torn_in(split, modality) if policy == "gap" else _cleaned(split, modality, _zero)
+            )
+    return split.checked_finite()
+
+
 def apply_policy(dataset: Dataset, policy: Policy) -> Dataset:
     """A dataset of finite values and gaps only, with a note for every modality that was cleaned.
 
@@ -127,10 +142,9 @@ def _with_gaps(dataset: Dataset, found: Sequence[NonFinite]) -> Dataset:
     lost = Counter[str]()
     for summary in found:
         split, name = splits[summary.split], summary.modality
-        column = [None if steps is None else _torn(steps) for steps in split.sequences[name]]
-        lost[name] += sum(s is None for s in column) - int((~split.is_present(name)).sum())
-        columns, gapped = {**split.sequences, name: column}, split.gapped | {name}
-        splits[summary.split] = replace(split, sequences=columns, gapped=gapped)
+        torn = _torn_in(split, name)
+        lost[name] += int(split.is_present(name).sum()) - int(torn.is_present(name).sum())
+        splits[summary.split] = torn
     notes = [
         f"{n} non-finite steps of {m} taken as gaps" for m, n in _totals(found, "steps").items()
     ]
@@ -138,6 +152,13 @@ def _with_gaps(dataset: Dataset, found: Sequence[NonFinite]) -> Dataset:
         f"{n} sequences of {m} without a finite step taken as missing" for m, n in (+lost).items()
     ]
     return validate(replace(dataset, splits=splits, notes=(*dataset.notes, *notes)))
+
+
+def _torn_in(split: Split, modality: str) -> Split:
+    """The split with gaps where the modality has steps that are not finite."""
+    column = [None if steps is None else _torn(steps) for steps in split.sequences[modality]]
+    columns = {**split.sequences, modality: column}
+    return replace(split, sequences=columns, gapped=split.gapped | {modality})
 
 
 def _torn(steps: Steps) -> Steps | None:

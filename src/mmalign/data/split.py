@@ -43,6 +43,11 @@ class Split:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def __repr__(self) -> str:
+        there = [f"{name} in {int(self.is_present(name).sum())}" for name in self.modalities]
+        labels = "no labels" if self.labels is None else "labels"
+        return f"Split({len(self)} clips, {labels}; {', '.join(there)})"
+
     def __getitem__(self, index: int) -> Clip:
         return Clip(
             id=self.ids[index],

@@ -50,12 +50,17 @@ class SplitRule:
         ]
         if self.group is None or self.last is None:
             return frozenset(found)
-        groups = {clip_id: _group(self.group, clip_id) for clip_id in found}
+        groups = {clip_id: group_in(self.group, clip_id) for clip_id in found}
         last = set(sorted(set(groups.values()))[-self.last :])
         return frozenset(clip_id for clip_id in found if groups[clip_id] in last)
 
 
-def _group(pattern: str, clip_id: str) -> str:
+def group_in(pattern: str, clip_id: str) -> str:
+    """The part of an id that a pattern puts in parentheses.
+
+    Raises:
+        DataError: If it finds nothing.
+    """
     found = re.search(pattern, clip_id)
     if found is None or not found.groups():
         raise DataError(

@@ -58,12 +58,112 @@ def random_split(*, valid: float = 0.1, test: float = 0.2, seed: int = 0) -> Cal
     >>> choose("clip-00001") == choose("clip-00001")
     True
     """
-    if min(valid, test) < 0 or valid + test >= 1:
-        raise ConfigError(f"valid {valid} and test {test} must leave something for train")
+    _check_shares(valid, test)
 
     def choose(clip_id: str) -> str:
-        digest = blake2b(f"{seed}:{clip_id}".encode(), digest_size=8).digest()
-        drawn = int.from_bytes(digest, "little") / 2**64
+        drawn = _drawn(f"{seed}:{clip_id}") / 2**64
         return "test" if drawn < test else "valid" if drawn < test + valid else "train"
 
     return choose
+
+
+def split_by_group(
+    dataset: Dataset,
+    *,
+    valid: float = 0.1,
+    test: float = 0.2,
+    seed: int = 0,
+    groups: Callable[[str], str] | None = None,
+) -> Dataset:
+    """Deal all clips anew so that no group, person or video, is in two splits.
+
+    Groups are drawn by a hash until a split has its share of clips, or the nearest to it; each
+    split that is asked for has one group at least.
+
+    Args:
+        dataset: Clips in any splits.
+        valid: Share of clips for validation; 0 leaves the split out.
+        test: Share for the test.
+        seed: Another seed, another draw.
+        groups: From a clip's id to its group; without it, as the data tells.
+
+    Raises:
+        ConfigError: If the shares leave nothing for train.
+        DataError: If groups are not known, or there are too few of them.
+    """
+    _check_shares(valid, test)
+    members = group_members(dataset, groups)
+    shares = {name: share for name, share in (("test", test), ("valid", valid)) if share > 0}
+    if len(members) <= len(shares):
+        raise DataError(
+            f"{len(shares) + 1} splits need as many groups, there are {len(members)}",
+            fix="Ask for fewer splits: a share of 0 leaves one out.",
+        )
+    ranked = sorted(members, key=lambda group: _drawn(f"{seed}:{group}"))
+    total = sum(map(len, members.values()))
+    chosen: dict[str, str] = {}
+    for place, (name, share) in enumerate(shares.items()):
+        kept = len(shares) - place  # groups that later splits and train need
+        count = 0
+        while ranked[kept:] and (not count or count + len(members[ranked[0]]) / 2 <= share * total):
+            group = ranked.pop(0)
+            count += len(members[group])
+            chosen |= dict.fromkeys(members[group], name)
+    return split_by(dataset, lambda clip_id: chosen.get(clip_id, "train"))
+
+
+def group_members(
+    dataset: Dataset, groups: Callable[[str], str] | None = None
+) -> dict[str, list[str]]:
+    """The ids of each group's clips.
+
+    Raises:
+        DataError: If the data does not tell groups, and no one else does.
+    """
+    members: dict[str, list[str]] = {}
+    for name, split in dataset.splits.items():
+        if groups is None and split.groups is None:
+            raise DataError(
+                "the data does not tell whose clips these are",
+                split=name,
+                fix="Store a column 'group' (person or video), or say how ids tell it.",
+            )
+        known = split.groups if groups is None else [groups(clip_id) for clip_id in split.ids]
+        for clip_id, group in zip(split.ids, known or (), strict=True):
+            members.setdefault(group, []).append(clip_id)
+    return members
+
+
+def with_test_from(dataset: Dataset, other: Dataset) -> Dataset:
+    """The splits of a dataset but test, and all clips of another as its test split.
+
+    Raises:
+        DataError: If the two differ in task or dims, or share a group or an id.
+    """
+    if (other.task, dict(other.dims)) != (dataset.task, dict(dataset.dims)):
+        raise DataError(
+            "the test clips have another task or other modalities",
+            split="test",
+            fix="Store both in the same way; `mmalign data inspect` shows what differs.",
+        )
+    test = Split.joined([other[name] for name in other.splits])
+    kept = {name: split for name, split in dataset.splits.items() if name != "test"}
+    for name, split in kept.items():
+        shared = set(split.groups or ()) & set(test.groups or ())
+        if shared:
+            raise DataError(
+                f"group {min(shared)!r} is in {name} as well",
+                split="test",
+                fix="Test on people or videos that the training has not seen.",
+            )
+    return validate(replace(dataset, splits={**kept, "test": test}))
+
+
+def _check_shares(valid: float, test: float) -> None:
+    if min(valid, test) < 0 or valid + test >= 1:
+        raise ConfigError(f"valid {valid} and test {test} must leave something for train")
+
+
+def _drawn(text: str) -> int:
+    """A number drawn by a hash, the same on every machine."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")

@@ -1,11 +1,12 @@
 """Tasks: predict a number or a class."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32, Int64
+from jaxtyping import Float32, Int64, Shaped
 
 from mmalign.errors import DataError
 
@@ -48,6 +49,14 @@ class Regression:
             )
         return value
 
+    def in_words(self) -> str:
+        """What is predicted."""
+        return "numbers"
+
+    def named(self, labels: Sequence[Label | None]) -> list[Label | None]:
+        """Labels as they are: numbers have no names."""
+        return list(labels)
+
     @property
     def outputs(self) -> int:
         """Numbers that a model answers with."""
@@ -61,9 +70,18 @@ class Regression:
 
 @dataclass(frozen=True)
 class Classification:
-    """One of several named classes; labels are indices into `classes`."""
+    """One of several named classes; labels are indices into `classes`.
+
+    Attributes:
+        classes: Their names.
+        given_as: What labels were before they were named: names, integers or truth values.
+
+    >>> Classification(("0", "1"), int).as_given().tolist()
+    [0, 1]
+    """
 
     classes: tuple[str, ...]
+    given_as: type[str] | type[int] | type[bool] = field(default=str, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if len(self.classes) < 2 or len(set(self.classes)) != len(self.classes):
@@ -92,6 +110,21 @@ class Classification:
             )
         return np.int64(label)
 
+    def as_given(self) -> Shaped[np.ndarray, " classes"]:
+        """The classes as labels were given."""
+        if self.given_as is bool:
+            return np.array([name == "True" for name in self.classes])
+        return np.array([self.given_as(name) for name in self.classes])
+
+    def in_words(self) -> str:
+        """What is predicted."""
+        few = ", ".join(self.classes[:8]) + (", …" if len(self.classes) > 8 else "")
+        return f"{len(self.classes)} classes: {few}"
+
+    def named(self, labels: Sequence[Label | None]) -> list[Label | None]:
+        """Labels by name that are written as those were which the classes were made of."""
+        return [x if x is None or isinstance(x, float) else str(x) for x in labels]
+
     @property
     def outputs(self) -> int:
         """Numbers that a model answers with: one a class."""
@@ -105,11 +138,15 @@ class Classification:
 
 Task = Regression | Classification
 
+GIVEN = {"str": str, "int": int, "bool": bool}
+"""What labels of classes may be, by name."""
+
 
 def task_to_json(task: Task) -> dict[str, Any]:
     """A plain description that `task_from_json` turns back into the task."""
     if isinstance(task, Classification):
-        return {"kind": "classification", "classes": list(task.classes)}
+        described = {"kind": "classification", "classes": list(task.classes)}
+        return described if task.given_as is str else described | {"given": task.given_as.__name__}
     bounds = {"low": task.low, "high": task.high}
     return {"kind": "regression"} | {k: v for k, v in bounds.items() if math.isfinite(v)}
 
@@ -122,7 +159,8 @@ def task_from_json(description: dict[str, Any]) -> Task:
     """
     match description:
         case {"kind": "classification", "classes": list(classes)}:
-            return Classification(tuple(map(str, classes)))
+            given_as = GIVEN.get(description.get("given", "str"), str)
+            return Classification(tuple(map(str, classes)), given_as)
         case {"kind": "regression", **bounds}:
             return Regression(**{name: float(value) for name, value in bounds.items()})
     raise DataError(f"unknown task {description!r}", fix="Expected regression or classification.")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from mmalign.data.clip import Clip
-from mmalign.data.intake import Clips, taught
+from mmalign.data.intake import Clips, modalities_in, taught
 from mmalign.data.missingness import surviving_ids
 from mmalign.data.split import Split
 from mmalign.data.task import Task
@@ -30,17 +30,10 @@ def require_modalities(rows: Split | list[Clip], modalities: Sequence[str]) -> N
     Raises:
         DataError: If one of them is not.
     """
-    known = known_modalities(rows)
+    known = modalities_in(rows)
     for name in modalities:
         if name not in known:
             raise unknown_modality(name, known)
-
-
-def known_modalities(rows: Split | list[Clip]) -> list[str]:
-    """Names of the modalities that clips have."""
-    if isinstance(rows, Split):
-        return list(rows.sequences)
-    return list(dict.fromkeys(name for clip in rows for name in clip.sequences))
 
 
 def unknown_modality(name: str, known: Iterable[str]) -> DataError:

@@ -10,10 +10,13 @@ import pyarrow as pa
 from jaxtyping import Float, Shaped
 
 from mmalign.data.dataset import Dataset
-from mmalign.data.intake import Clips
+from mmalign.data.intake import Clips, gathered, labelled, labelled_by, labels_in, written
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task
 from mmalign.errors import ConfigError, MMAlignError
+from mmalign.estimator.cleaning import Cleaning, cleaning_of, with_cleaning
+from mmalign.estimator.manners import sklearn_tags
+from mmalign.estimator.scoring import agreement
 from mmalign.files import standing_directory
 from mmalign.predictor.predictor import Watch
 from mmalign.runs.experts_artifact import KIND as EXPERTS
@@ -39,11 +42,15 @@ class MMAlign:
         modalities: which to use where any may be missing; by default all.
         method: `experts`, or what imputes; `mmalign methods` lists them.
         device: `auto`, `cpu`, `cuda`, ….
+        non_finite: What becomes of NaN and infinity in clips, in training and prediction alike:
+            `reject`; `gap`, which takes such steps as missing; or `zero`.
         settings: Of the method, e.g. `seed=1`, or `window=8` for the paper's.
 
     >>> MMAlign(), MMAlign(modalities=["text", "face"], seed=1), MMAlign("text", "face", window=4)
     (MMAlign(), MMAlign(modalities=['text', 'face'], seed=1), MMAlign('text', 'face', window=4))
     """
+
+    non_finite: Cleaning = "reject"
 
     def __new__(cls, *args: Any, **settings: Any) -> "MMAlign":
         """An estimator of the kind that the arguments ask for.
@@ -56,9 +63,23 @@ class MMAlign:
     # --- what each kind does in its own way -----------------------------------------------
 
     def fit(
-        self, train: Clips | Dataset, valid: Clips | None = None, groups: Groups | None = None
+        self,
+        X: Clips | Dataset,
+        y: Any = None,
+        *,
+        valid: Clips | None = None,
+        groups: Groups | None = None,
+        verbose: bool = False,
     ) -> "MMAlign":
-        """Learn from clips, complete and incomplete ones."""
+        """Learn from clips, complete and incomplete ones.
+
+        Args:
+            X: Training clips, or a dataset with `train` and perhaps `valid`.
+            y: Their labels, one a clip; without them, each clip has its own.
+            valid: Validation clips, with labels of their own.
+            groups: From a clip's id to its person or video.
+            verbose: Whether to tell on stderr how it goes.
+        """
         raise NotImplementedError
 
     @property
@@ -89,16 +110,16 @@ class MMAlign:
         """Predictions and which modalities were there: one row a clip."""
         raise NotImplementedError
 
-    def predict(self, clips: Clips) -> Labels:
-        """One prediction a clip: a number, or the index of a class in `classes_`."""
+    def answers(self, clips: Clips) -> Labels:
+        """One answer a clip in the task's terms: a number, or the index of a class."""
         raise NotImplementedError
 
-    def predict_proba(self, clips: Clips) -> Float[np.ndarray, "clips classes"]:
+    def predict_proba(self, X: Clips) -> Float[np.ndarray, "clips classes"]:
         """Probability of each class, in the order of `classes_`."""
         raise NotImplementedError
 
-    def score(self, clips: Clips) -> dict[str, float]:
-        """The task's metrics on labelled clips; classes are compared by name."""
+    def evaluated(self, split: Split) -> dict[str, float]:
+        """All metrics of the task on prepared clips with labels."""
         raise NotImplementedError
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -112,6 +133,57 @@ class MMAlign:
     def saved(self) -> Saved:
         """The model as it is written."""
         raise NotImplementedError
+
+    # --- answers in the user's terms ------------------------------------------------------
+
+    def predict(self, X: Clips) -> Shaped[np.ndarray, " clips"]:
+        """One prediction a clip: a number, or a class as the training labels wrote it.
+
+        Labels are not looked at: clips may have any, or none.
+
+        Raises:
+            DataError: If a clip has none of the model's modalities, or features that do not fit.
+            MMAlignError: If the model is not fitted.
+        """
+        found = self.answers(X)
+        return self.task.as_given()[found] if isinstance(self.task, Classification) else found
+
+    def score(self, X: Clips, y: Any = None) -> float:
+        """Accuracy, or R² where numbers are predicted; `metrics` has all others.
+
+        Args:
+            X: Clips.
+            y: Their labels, one a clip; without them, each clip has its own.
+
+        Raises:
+            DataError: If a clip has no label, or none of the model's modalities.
+            MMAlignError: If the model is not fitted.
+        """
+        rows, task = gathered(X), self._known_task()
+        labels = written(rows) if y is None else task.named(labels_in(y, rows))
+        return agreement(task, self.answers(rows), labels)
+
+    def metrics(self, X: Clips, y: Any = None) -> dict[str, float]:
+        """All metrics of the task on labelled clips; classes are compared by name.
+
+        Args:
+            X: Clips.
+            y: Their labels, one a clip; without them, each clip has its own.
+
+        Raises:
+            DataError: If a clip has no label, or one that the model does not know, or none of its
+                modalities.
+            MMAlignError: If the model is not fitted.
+        """
+        task = self._known_task()
+        names = list(self.reads)
+        split = labelled(X, names, task) if y is None else labelled_by(X, y, names, task)
+        return self.evaluated(self.prepared(split))
+
+    def _known_task(self) -> Task:
+        if self.task is None:
+            raise MMAlignError("this model is not fitted. Call fit(clips) first.")
+        return self.task
 
     # --- what only the paper's can do -----------------------------------------------------
 
@@ -161,16 +233,22 @@ class MMAlign:
         # Through get_params, all settings would seem asked for, the method's defaults included.
         return type(self)(**self.arguments())
 
+    def __sklearn_tags__(self) -> Any:
+        return sklearn_tags(self.task)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self.task is not None
+
     @property
     def classes_(self) -> Shaped[np.ndarray, " classes"]:
-        """Names of the classes, in the order of their indices; `classes_[predict(clips)]`.
+        """The classes as the training labels wrote them, in the order of `predict_proba`.
 
         Raises:
             AttributeError: If the model is not fitted or predicts numbers, as in scikit-learn.
         """
         if not isinstance(self.task, Classification):
             raise AttributeError("classes_: only a fitted classifier has classes")
-        return np.array(self.task.classes)
+        return self.task.as_given()
 
     # --- files ----------------------------------------------------------------------------
 
@@ -182,7 +260,7 @@ class MMAlign:
         Raises:
             MMAlignError: If the model is not fitted, or there is anything else than a saved model.
         """
-        replace_saved(Path(path).resolve(), self.saved())
+        replace_saved(Path(path).resolve(), with_cleaning(self.saved(), self.non_finite))
 
     save_pretrained = save
 
@@ -205,10 +283,12 @@ class MMAlign:
 
         folder = standing_directory(Path(path))
         saved = read_saved(folder)
-        if is_of_experts(saved):
-            return ExpertsMMAlign.restored(saved, folder, device=device)
-        kind = NetworkMMAlign if "modalities" in saved.settings else PairMMAlign
-        return kind.restored(saved, folder, device=device)
+        kind: type[ExpertsMMAlign] | type[NetworkMMAlign] = ExpertsMMAlign
+        if not is_of_experts(saved):
+            kind = NetworkMMAlign if "modalities" in saved.settings else PairMMAlign
+        model = kind.restored(saved, folder, device=device)
+        model.non_finite = cleaning_of(saved)
+        return model
 
     @classmethod
     def from_pretrained(cls, name: str | PathLike[str], *, device: str = "auto") -> "MMAlign":

@@ -8,19 +8,33 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
+from mmalign.data.clip import Clip
 from mmalign.data.dataset import Dataset
-from mmalign.data.intake import Clips, gathered, labelled, with_labels_that_fit
+from mmalign.data.intake import (
+    Clips,
+    gathered,
+    labelled,
+    modalities_in,
+    relabelled,
+    task_of,
+    with_labels_that_fit,
+)
+from mmalign.data.non_finite import cleaned
 from mmalign.data.split import Split
 from mmalign.data.task import Labels, Task
 from mmalign.errors import ConfigError, located, suggestion
+from mmalign.estimator.cleaning import Cleaning, known_cleaning
 from mmalign.estimator.clips import modality_problems, require_modalities
 from mmalign.estimator.contract import Groups, MMAlign
+from mmalign.estimator.lines import modality_line, say
 from mmalign.experts.answers import answer_table, answers
+from mmalign.experts.contract import EPOCHS, Lesson
+from mmalign.experts.modality import ModalityExperts, learn_modality
 from mmalign.experts.model import Experts
 from mmalign.runs.experts_artifact import KIND, experts_of, saved_experts
 from mmalign.runs.manifest import Saved
 
-NAMES = ("modalities", "seed", "epochs", "device")
+NAMES = ("modalities", "seed", "epochs", "device", "non_finite")
 
 
 class ExpertsMMAlign(MMAlign):
@@ -31,6 +45,7 @@ class ExpertsMMAlign(MMAlign):
         seed: Initial weights, random features, order of batches.
         epochs: Passes of the networks over the clips.
         device: `auto` or `cpu`: experts compute on the CPU.
+        non_finite: What becomes of NaN and infinity: `reject`, `gap` or `zero`.
         method: `experts`.
 
     >>> from mmalign.data import TwinConfig, synthetic_twin
@@ -45,8 +60,9 @@ class ExpertsMMAlign(MMAlign):
         *,
         modalities: Sequence[str] | None = None,
         seed: int = 0,
-        epochs: int = 40,
+        epochs: int = EPOCHS,
         device: str = "auto",
+        non_finite: Cleaning = "reject",
         method: str = KIND,
         **unknown: Any,
     ) -> None:
@@ -58,6 +74,7 @@ class ExpertsMMAlign(MMAlign):
         self.seed = seed
         self.epochs = epochs
         self.device = device
+        self.non_finite = known_cleaning(non_finite)
         self.experts = Experts(self.modalities, seed=seed, epochs=epochs)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
@@ -72,32 +89,46 @@ class ExpertsMMAlign(MMAlign):
         return f"MMAlign({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
 
     def fit(
-        self, train: Clips | Dataset, valid: Clips | None = None, groups: Groups | None = None
+        self,
+        X: Clips | Dataset,
+        y: Any = None,
+        *,
+        valid: Clips | None = None,
+        groups: Groups | None = None,
+        verbose: bool = False,
     ) -> "ExpertsMMAlign":
         """Learn from clips, of which any may lack any modality.
 
         Args:
-            train: Training clips, or a dataset with `train`.
+            X: Training clips, or a dataset with `train`.
+            y: Their labels, one a clip; without them, each clip has its own.
             valid: Validation clips: checked, and otherwise not used, as nothing is selected.
             groups: From a clip's id to its person or video. How sequences are centred and scaled is
                 then chosen on people or videos that were left out, otherwise on single clips.
+            verbose: Whether to tell on stderr which modality is learned.
 
         Raises:
             DataError: If a modality or the labels are not in the clips, a clip has no modality at
                 all, features differ in width, or a value is not finite.
         """
-        if isinstance(train, Dataset):
-            train = train["train"]
-        rows = gathered(train)
+        train = X["train"] if isinstance(X, Dataset) else X
+        rows = gathered(train) if y is None else relabelled(train, y)
         require_modalities(rows, self.modalities or ())
         fresh = Experts(self.modalities, seed=self.seed, epochs=self.epochs)
         with located(split="train"):
-            fresh.fit(rows, groups)
+            fresh.fit(self._cleaned(rows), groups, learn=_tell if verbose else _learn)
         if valid is not None:
             with located(split="valid"):
                 labelled(valid, list(fresh.experts), fresh.fitted_task)
         self.experts = fresh
         return self
+
+    def _cleaned(self, rows: Split | list[Clip]) -> Split | list[Clip]:
+        """Training clips without NaN and infinity, where the estimator cleans them."""
+        if self.non_finite == "reject":
+            return rows
+        names = self.modalities or modalities_in(rows)
+        return cleaned(labelled(rows, names, task_of(rows)), self.non_finite)
 
     @property
     def task(self) -> Task | None:
@@ -112,7 +143,8 @@ class ExpertsMMAlign(MMAlign):
         """
         names = list(self.experts.experts)
         split = with_labels_that_fit(clips, names, self.experts.fitted_task)
-        return split.only([name for name in names if name in split.sequences])
+        used = split.only([name for name in names if name in split.sequences])
+        return cleaned(used, self.non_finite)
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -129,10 +161,8 @@ class ExpertsMMAlign(MMAlign):
         found = {name: answers(self.experts, split) for name, split in seen.items()}
         return answer_table(self.experts, seen, found)
 
-    def predict(self, clips: Clips) -> Labels:
-        """One prediction a clip: a number, or the index of a class in `classes_`.
-
-        Labels are not looked at: clips may have any, or none.
+    def answers(self, clips: Clips) -> Labels:
+        """One answer a clip: a number, or the index of a class.
 
         Raises:
             DataError: If a clip has none of the model's modalities, or features that do not fit.
@@ -140,25 +170,18 @@ class ExpertsMMAlign(MMAlign):
         """
         return self.experts.predict(self.prepared(clips))
 
-    def predict_proba(self, clips: Clips) -> Float[np.ndarray, "clips classes"]:
+    def predict_proba(self, X: Clips) -> Float[np.ndarray, "clips classes"]:
         """Probability of each class, in the order of `classes_`.
 
         Raises:
             DataError: If a clip has none of the model's modalities, or features that do not fit.
             MMAlignError: If the task is regression, or the model is not fitted.
         """
-        return self.experts.predict_proba(self.prepared(clips))
+        return self.experts.predict_proba(self.prepared(X))
 
-    def score(self, clips: Clips) -> dict[str, float]:
-        """The task's metrics on labelled clips; classes are compared by name.
-
-        Raises:
-            DataError: If a clip has no label, or one that the model does not know, or none of its
-                modalities.
-            MMAlignError: If the model is not fitted.
-        """
-        split = labelled(clips, list(self.experts.experts), self.experts.fitted_task)
-        return self.experts.score(self.prepared(split))
+    def evaluated(self, split: Split) -> dict[str, float]:
+        """All metrics of the task on prepared clips."""
+        return self.experts.score(split)
 
     def saved(self) -> Saved:
         """The model as it is written.
@@ -186,6 +209,17 @@ class ExpertsMMAlign(MMAlign):
         )
         model.experts = experts
         return model
+
+
+def _learn(_: str, lesson: Lesson) -> ModalityExperts:
+    return learn_modality(lesson)
+
+
+def _tell(name: str, lesson: Lesson) -> ModalityExperts:
+    """Learn a modality, and say so."""
+    learned = learn_modality(lesson)
+    say(modality_line(name, learned.clips, learned.skill))
+    return learned
 
 
 def _problems(

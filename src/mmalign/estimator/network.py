@@ -11,19 +11,28 @@ from jaxtyping import Float
 
 from mmalign.data.clip import Clip
 from mmalign.data.dataset import Dataset
-from mmalign.data.intake import Clips, gathered, labelled, task_of, with_labels_that_fit
+from mmalign.data.intake import (
+    Clips,
+    gathered,
+    modalities_in,
+    relabelled,
+    task_of,
+    with_labels_that_fit,
+)
+from mmalign.data.non_finite import cleaned
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task
 from mmalign.errors import ConfigError, MMAlignError, located
+from mmalign.estimator.cleaning import Cleaning, known_cleaning
 from mmalign.estimator.clips import (
     first_width,
-    known_modalities,
     labelled_split,
     modality_problems,
     require_modalities,
     set_aside,
 )
 from mmalign.estimator.contract import Groups, MMAlign
+from mmalign.estimator.lines import epoch_line, say
 from mmalign.imputers import Direction
 from mmalign.predictor.device import choose_device
 from mmalign.predictor.features import check_any, with_modalities
@@ -43,6 +52,7 @@ class NetworkMMAlign(MMAlign):
     Args:
         modalities: Which to read; all that the training clips have by default.
         device: `auto`, `cpu`, `cuda`, ….
+        non_finite: What becomes of NaN and infinity: `reject`, `gap` or `zero`.
         settings: Any field of `mmalign.training.config.Config`, e.g. `window=8`.
 
     >>> from mmalign.data.joint_twin import JointTwinConfig, joint_twin
@@ -53,16 +63,22 @@ class NetworkMMAlign(MMAlign):
     """
 
     def __init__(
-        self, *, modalities: Sequence[str] | None = None, device: str = "auto", **settings: Any
+        self,
+        *,
+        modalities: Sequence[str] | None = None,
+        device: str = "auto",
+        non_finite: Cleaning = "reject",
+        **settings: Any,
     ) -> None:
         problems = modality_problems(modalities)
         if problems:
             raise ConfigError(problems)
         self.modalities = None if modalities is None else list(modalities)
-        self._start(device, settings)
+        self._start(device, non_finite, settings)
 
-    def _start(self, device: str, settings: dict[str, Any]) -> None:
+    def _start(self, device: str, non_finite: Cleaning, settings: dict[str, Any]) -> None:
         self.device = device
+        self.non_finite = known_cleaning(non_finite)
         self.settings = settings
         self.config = configure(settings)
         self.predictor: Predictor | None = None
@@ -72,7 +88,7 @@ class NetworkMMAlign(MMAlign):
 
     def _named(self) -> dict[str, Any]:
         """The arguments that are no settings."""
-        return {"modalities": self.modalities, "device": self.device}
+        return {"modalities": self.modalities, "device": self.device, "non_finite": self.non_finite}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
         """All constructor arguments, as `sklearn.base.clone` wants them."""
@@ -90,26 +106,34 @@ class NetworkMMAlign(MMAlign):
     # --- training -------------------------------------------------------------------------
 
     def fit(
-        self, train: Clips | Dataset, valid: Clips | None = None, groups: Groups | None = None
+        self,
+        X: Clips | Dataset,
+        y: Any = None,
+        *,
+        valid: Clips | None = None,
+        groups: Groups | None = None,
+        verbose: bool = False,
     ) -> "NetworkMMAlign":
         """Learn from clips, complete and incomplete ones; keep the epoch that validates best.
 
         Args:
-            train: Training clips, or a dataset with `train` and perhaps `valid`.
+            X: Training clips, or a dataset with `train` and perhaps `valid`.
+            y: Their labels, one a clip; without them, each clip has its own.
             valid: Validation clips; without them, 15 % of the training clips are set aside.
                 Their classes are compared by name.
             groups: From a clip's id to its person or video: a group is set aside as a whole.
                 Without it, as the data tells.
+            verbose: Whether to tell on stderr how each epoch validates.
 
         Raises:
             DataError: If a modality or the labels are not in the clips, or validation clips have
                 labels that training clips cannot have.
             TrainingError: If a loss is not finite; the best epoch before it, if any, is kept.
         """
-        if isinstance(train, Dataset):
-            valid = valid if valid is not None or "valid" not in train.splits else train["valid"]
-            train = train["train"]
-        dataset = self._to_learn_from(train, valid, groups)
+        if isinstance(X, Dataset):
+            valid = valid if valid is not None or "valid" not in X.splits else X["valid"]
+            X = X["train"]
+        dataset = self._to_learn_from(X if y is None else relabelled(X, y), valid, groups)
         training = Training(
             dataset,
             self.config,
@@ -119,7 +143,9 @@ class NetworkMMAlign(MMAlign):
             device=choose_device(self.device),
         )
         try:
-            training.run()
+            training.run(
+                lambda record: say(epoch_line(record, self.config.warm_up)) if verbose else None
+            )
         except TrainingError as error:
             raise TrainingError(f"{error} {self._keep_what_there_is(training)}") from error
         self._keep_best(training)
@@ -155,12 +181,12 @@ class NetworkMMAlign(MMAlign):
     def _chosen(self, rows: Split | list[Clip]) -> list[str]:
         """The modalities to read, in the model's order; by name unless they were chosen."""
         if self.modalities is None:
-            return sorted(known_modalities(rows))
+            return sorted(modalities_in(rows))
         require_modalities(rows, self.modalities)
         return self.modalities
 
     def _seen(self, splits: Mapping[str, Split], names: list[str], task: Task) -> Dataset:
-        shown = {name: with_modalities(split, names) for name, split in splits.items()}
+        shown = {n: cleaned(with_modalities(s, names), self.non_finite) for n, s in splits.items()}
         dims = {name: first_width(shown["train"], name) for name in names}
         for name, split in shown.items():
             with located(split=name):
@@ -185,17 +211,15 @@ class NetworkMMAlign(MMAlign):
         """What is predicted; none before `fit`."""
         return None if self.predictor is None else self.predictor.task
 
-    def predict(self, clips: Clips) -> Labels:
-        """One prediction a clip: a number, or the index of a class in `classes_`.
-
-        Labels are not looked at: clips may have any, or none.
+    def answers(self, clips: Clips) -> Labels:
+        """One answer a clip: a number, or the index of a class.
 
         Raises:
             DataError: If features do not fit the model, or its output is not finite.
         """
         return self.fitted.to_labels(self.fitted.outputs(self.prepared(clips)))
 
-    def predict_proba(self, clips: Clips) -> Float[np.ndarray, "clips classes"]:
+    def predict_proba(self, X: Clips) -> Float[np.ndarray, "clips classes"]:
         """Probability of each class, in the order of `classes_`.
 
         Raises:
@@ -205,19 +229,13 @@ class NetworkMMAlign(MMAlign):
         if not isinstance(self.fitted.task, Classification):
             raise MMAlignError("probabilities need a classification task. Use predict.")
         shares: Float[np.ndarray, "clips classes"] = (
-            self.fitted.outputs(self.prepared(clips)).softmax(dim=-1).numpy()
+            self.fitted.outputs(self.prepared(X)).softmax(dim=-1).numpy()
         )
         return shares
 
-    def score(self, clips: Clips) -> dict[str, float]:
-        """The task's metrics on labelled clips; classes are compared by name.
-
-        Raises:
-            DataError: If a clip has no label, or one that the model does not know, or an output is
-                not finite.
-        """
-        split = labelled(clips, list(self.reads), self.fitted.task)
-        return self.fitted.evaluate(self.prepared(split))
+    def evaluated(self, split: Split) -> dict[str, float]:
+        """All metrics of the task on prepared clips."""
+        return self.fitted.evaluate(split)
 
     def impute(self, clips: Clips, target: str | None = None) -> list[Float[np.ndarray, "_ _"]]:
         """The hidden steps `[time, dim]` that would stand in for the target, clip by clip.
@@ -295,6 +313,7 @@ class NetworkMMAlign(MMAlign):
         """
         names = list(self.reads)
         split = with_modalities(with_labels_that_fit(clips, names, self.fitted.task), names)
+        split = cleaned(split, self.non_finite)
         check_any(split, self.fitted.features())
         return split
 

@@ -9,9 +9,11 @@ import pyarrow as pa
 from mmalign.data.clip import Clip
 from mmalign.data.dataset import Dataset
 from mmalign.data.intake import Clips, with_labels_that_fit
+from mmalign.data.non_finite import cleaned
 from mmalign.data.split import Split
 from mmalign.data.task import Task
 from mmalign.errors import ConfigError
+from mmalign.estimator.cleaning import Cleaning
 from mmalign.estimator.clips import first_width, unknown_modality
 from mmalign.estimator.network import NetworkMMAlign
 from mmalign.predictor.features import check_features
@@ -27,25 +29,40 @@ class PairMMAlign(NetworkMMAlign):
         visible: The modality that is always there.
         victim: The modality that may be missing.
         device: `auto`, `cpu`, `cuda`, ….
+        non_finite: What becomes of NaN and infinity: `reject`, `gap` or `zero`.
         settings: Any field of `mmalign.training.config.Config`, e.g. `window=8`.
 
     >>> from mmalign import MMAlign
     >>> from mmalign.data import TwinConfig, synthetic_twin
     >>> data = synthetic_twin(TwinConfig(clips=(40, 10, 10))).dataset
-    >>> model = MMAlign("visible", "victim", window=4, epochs=1).fit(data["train"], data["valid"])
+    >>> model = MMAlign("visible", "victim", window=4, epochs=1)
+    >>> model = model.fit(data["train"], valid=data["valid"])
     >>> model.predict(data["test"]).shape
     (10,)
     """
 
-    def __init__(self, visible: str, victim: str, *, device: str = "auto", **settings: Any) -> None:
+    def __init__(
+        self,
+        visible: str,
+        victim: str,
+        *,
+        device: str = "auto",
+        non_finite: Cleaning = "reject",
+        **settings: Any,
+    ) -> None:
         if visible == victim:
             raise ConfigError(f"visible and victim are both {visible!r}; choose two modalities")
         self.visible = visible
         self.victim = victim
-        self._start(device, settings)
+        self._start(device, non_finite, settings)
 
     def _named(self) -> dict[str, Any]:
-        return {"visible": self.visible, "victim": self.victim, "device": self.device}
+        return {
+            "visible": self.visible,
+            "victim": self.victim,
+            "device": self.device,
+            "non_finite": self.non_finite,
+        }
 
     def __repr__(self) -> str:
         shown = "".join(f", {name}={value!r}" for name, value in self.settings.items())
@@ -62,7 +79,10 @@ class PairMMAlign(NetworkMMAlign):
 
     def _seen(self, splits: Mapping[str, Split], names: list[str], task: Task) -> Dataset:
         see = find_method(self.config.method).see
-        seen = {name: see(self._pair_of(split), *names) for name, split in splits.items()}
+        clean = {
+            name: cleaned(self._pair_of(split), self.non_finite) for name, split in splits.items()
+        }
+        seen = {name: see(split, *names) for name, split in clean.items()}
         dims = {name: first_width(seen["train"], name) for name in names}
         for split in seen.values():
             check_features(split, dims, visible=self.visible)
@@ -115,7 +135,7 @@ class PairMMAlign(NetworkMMAlign):
             absent = {**split.sequences, self.victim: [None] * len(split)}
             split = split.with_known_features(sequences=absent)
         see = find_method(self.config.method).see
-        seen = see(self._pair_of(split), self.visible, self.victim)
+        seen = see(cleaned(self._pair_of(split), self.non_finite), self.visible, self.victim)
         check_features(seen, self.fitted.features(), visible=self.visible)
         return seen
 

@@ -12,7 +12,7 @@ from mmalign.errors import MMAlignError
 from mmalign.experiments.grid import GRID, Grid, extend_grid, open_grid
 from mmalign.experiments.job import Entry, Job
 from mmalign.experiments.study import Choice, Study, StudyTable, folder_name
-from mmalign.experiments.suites import list_entries
+from mmalign.experiments.suites import all_pairs, list_entries
 from mmalign.experiments.systems import Settings
 from mmalign.runs.claim import refuse_foreign
 from mmalign.runs.records import read_sealed, write_sealed
@@ -129,7 +129,9 @@ def table_entries(
     entries = {
         entry.place: entry
         for table in tables
-        for entry in list_entries(dataset, study.scope(table, chosen), table.suites)
+        for entry in list_entries(
+            dataset, study.scope(table, chosen, all_pairs(dataset)), table.suites
+        )
     }
     return list(entries.values())
 

@@ -1,6 +1,6 @@
 """Where a grid's data comes from: all that every worker must do to see the same clips."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -8,6 +8,7 @@ from typing import Any, cast
 from mmalign.data.dataset import Dataset
 from mmalign.data.loading import open_dataset
 from mmalign.data.non_finite import Policy, apply_policy
+from mmalign.data.parts import parted
 from mmalign.data.readers import ReadOptions
 from mmalign.data.resampling import resampled
 from mmalign.data.split_rules import SplitRule, deal
@@ -24,6 +25,7 @@ class Source:
         label: Which label to take where there are several.
         vectors: Word vectors for files that store words only.
         splits: Rules that deal the clips anew, by split; none leaves the splits as they are.
+        parts: Modalities to take apart: names of the parts, each with its first feature and end.
         steps: The number of steps that every sequence is averaged to; none leaves them as they are.
     """
 
@@ -32,6 +34,7 @@ class Source:
     label: str | None = None
     vectors: str | None = None
     splits: Mapping[str, SplitRule] = field(default_factory=dict, hash=False)
+    parts: Mapping[str, Mapping[str, Sequence[int]]] = field(default_factory=dict, hash=False)
     steps: int | None = None
 
     def load(self, names: Collection[str] | None = None) -> Dataset:
@@ -49,6 +52,7 @@ class Source:
             dataset = replace(dataset, splits=seen)
         with located(file=self.path):
             dataset = apply_policy(dataset, cast(Policy, self.non_finite))
+            dataset = parted(dataset, self.parts) if self.parts else dataset
         return dataset if self.steps is None else resampled(dataset, self.steps)
 
     def to_json(self) -> dict[str, Any]:

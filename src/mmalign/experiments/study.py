@@ -38,7 +38,8 @@ class StudyTable:
 
     Attributes:
         dataset: Its title.
-        pairs: Pairs of visible and victim.
+        pairs: Pairs of visible and victim; empty for all.
+        modalities: Those whose subsets are asked about; empty for all.
         suites: Which tables and figures.
         systems: Titles of rows; empty for all.
         survivals: Shares of training clips that keep the victim; empty for the study's.
@@ -46,7 +47,8 @@ class StudyTable:
     """
 
     dataset: str
-    pairs: Sequence[Pair]
+    pairs: Sequence[Pair] = ()
+    modalities: Sequence[str] = ()
     suites: Sequence[str] = ("main",)
     systems: Sequence[str] = ()
     survivals: Sequence[float] = ()
@@ -97,14 +99,25 @@ class Study:
         tables = [table for table in self.tables if table.dataset in datasets]
         return Study(**{**vars(self), "datasets": datasets, "tables": tables})
 
-    def scope(self, table: StudyTable, chosen: Mapping[str, Settings]) -> Scope:
-        """How far a table's suites reach, with the settings that each system has chosen."""
+    def scope(
+        self, table: StudyTable, chosen: Mapping[str, Settings], pairs: Sequence[Pair] = ()
+    ) -> Scope:
+        """How far a table's suites reach, with the settings that each system has chosen.
+
+        Args:
+            table: The table.
+            chosen: Settings that systems chose on validation, by title.
+            pairs: What there is to ask about where the table names no pairs.
+        """
         titles = table.systems or tuple(self.systems)
+        rows = {title: {**self.systems[title], **chosen.get(title, {})} for title in titles}
         return Scope(
-            pairs=table.pairs,
+            pairs=table.pairs or pairs,
             survivals=table.survivals or self.survivals,
             seeds=range(self.seeds if table.seeds is None else table.seeds),
-            systems={title: {**self.systems[title], **chosen.get(title, {})} for title in titles},
+            systems=rows,
+            candidates=rows,
+            modalities=table.modalities,
             settings=self.settings,
         )
 
@@ -217,6 +230,12 @@ def _problems(study: Study) -> list[str]:
             f"table {number}: there is no system {title!r}"
             for title in table.systems
             if title not in study.systems
+        ]
+    if study.choice is not None:
+        problems += [
+            f"table {number}: a choice of settings is made on a pair: name pairs"
+            for number, table in enumerate(study.tables, 1)
+            if not table.pairs
         ]
     for title, other in study.chosen_on.items():
         if other not in study.datasets:

@@ -6,6 +6,7 @@ from mmalign.data.dataset import Dataset
 from mmalign.experiments.anchors.minirocket import KIND as MINIROCKET
 from mmalign.experiments.job import GAPS, RANDOM, Entry, Job
 from mmalign.experiments.scope import Scope
+from mmalign.experts.contract import EPOCHS
 from mmalign.runs.experts_artifact import KIND as EXPERTS
 from mmalign.training.config import Config, config_from
 from mmalign.training.methods import configure
@@ -56,7 +57,7 @@ def _configs(scope: Scope) -> Iterator[tuple[str, Config]]:
 
     What is set for all runs is for networks; of it, experts have the epochs, MiniRocket nothing.
     """
-    epochs = {name: value for name, value in scope.settings.items() if name == "epochs"}
+    epochs = {"epochs": scope.settings.get("epochs", EPOCHS)}
     shared = {EXPERTS: epochs, MINIROCKET: {}}
     for title, settings in scope.candidates.items():
         for seed in scope.seeds:

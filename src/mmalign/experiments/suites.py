@@ -12,6 +12,7 @@ from mmalign.experiments.plan_study import choose_clip
 from mmalign.experiments.scope import Scope
 from mmalign.experiments.subset_suites import SUBSET_SUITES
 from mmalign.experiments.systems import SYSTEMS, Settings, unknown
+from mmalign.experts.contract import EPOCHS
 from mmalign.runs.experts_artifact import KIND as EXPERTS
 from mmalign.training.config import IMPROVED, config_from
 from mmalign.training.methods import configure, find_method
@@ -159,7 +160,7 @@ def _job(scope: Scope, pair: tuple[str, str], survival: float, settings: Setting
     visible, victim = pair
     if settings.get("method") == EXPERTS:
         # No imputer on the shared network: of what is set for every run, they have the epochs.
-        shared = {name: value for name, value in scope.settings.items() if name == "epochs"}
+        shared = {"epochs": scope.settings.get("epochs", EPOCHS)}
         config = config_from({**shared, **settings})
         return Job(visible=visible, victim=victim, survival=survival, config=config)
     config = configure({**scope.settings, **settings})

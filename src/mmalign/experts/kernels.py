@@ -1,12 +1,23 @@
-"""The loops of the pattern features, compiled."""
+"""The loops of the pattern and window features, compiled."""
 
 from typing import no_type_check
 
 import numpy as np
 
 from mmalign.align.kernels.jit import compiled, inlined
+from mmalign.align.kernels.simd import (
+    everywhere,
+    load,
+    plus,
+    plus_above,
+    plus_product,
+    store,
+    times,
+)
 
 TAPS = 9
+LANES = 16
+"""Clips that are answered side by side: the numbers of a vector."""
 
 
 @inlined
@@ -60,6 +71,64 @@ def fill_shares(sequence, dilations, kernels, channels, thresholds, taps, shares
 
 @compiled
 @no_type_check
+def fill_shares_together(
+    sequences, outside, lengths, dilations, kernels, channels, thresholds, taps, shares
+):
+    """Fills ``shares`` ``[LANES, features]`` as `fill_shares` does, for `LANES` clips side by side.
+
+    ``sequences`` is ``[channels, time, LANES]``, zero from each clip's length on; ``outside``
+    ``[time, LANES]`` is 0 before that and minus infinity from there on. Every step of all clips is
+    one vector.
+    """
+    width, time, _ = sequences.shape
+    levels = thresholds.shape[1]
+    signal = np.empty((time + (TAPS - 1) * dilations.max()) * LANES, np.float32)
+    answers = np.empty(time * LANES, np.float32)
+    above = np.empty(LANES, np.float32)
+    for number in range(len(dilations)):
+        room = TAPS // 2 * dilations[number] * LANES
+        signal[: time * LANES + 2 * room] = np.float32(0.0)
+        for channel in range(width):
+            if channels[number, channel]:
+                start = channel * time * LANES
+                for at in range(0, time * LANES, LANES):
+                    total = plus(load(signal, room + at), load(sequences, start + at))
+                    store(total, signal, room + at)
+        answer_together(signal, dilations[number], taps[kernels[number]], outside, answers)
+        for level in range(levels):
+            total, threshold = everywhere(np.float32(0.0)), everywhere(thresholds[number, level])
+            for at in range(0, time * LANES, LANES):
+                total = plus_above(total, load(answers, at), threshold)
+            store(total, above, 0)
+            for lane in range(LANES):
+                shares[lane, number * levels + level] = above[lane] / lengths[lane]
+
+
+@inlined
+@no_type_check
+def answer_together(signal, dilation, kernel, outside, answers):
+    """Fills ``answers`` with a kernel's answers to a padded signal, one vector a step."""
+    three, minus = everywhere(np.float32(3.0)), everywhere(np.float32(-1.0))
+    d = dilation * LANES
+    first, second, third = kernel[0] * d, kernel[1] * d, kernel[2] * d
+    for at in range(0, len(answers), LANES):
+        high = sum_of_three(signal, at + first, at + second, at + third)
+        near = sum_of_three(signal, at + 3 * d, at + 4 * d, at + 5 * d)
+        left = sum_of_three(signal, at, at + d, at + 2 * d)
+        right = sum_of_three(signal, at + 6 * d, at + 7 * d, at + 8 * d)
+        others = times(plus(near, plus(left, right)), minus)
+        store(plus(plus_product(others, three, high), load(outside, at)), answers, at)
+
+
+@inlined
+@no_type_check
+def sum_of_three(signal, first, second, third):
+    """The vectors at three places, added up."""
+    return plus(plus(load(signal, first), load(signal, second)), load(signal, third))
+
+
+@compiled
+@no_type_check
 def fill_thresholds(sequence, chosen, dilations, kernels, channels, taps, quantiles, thresholds):
     """Fills the rows ``chosen`` of ``thresholds`` with quantiles of a clip's answers."""
     time = sequence.shape[1]
@@ -75,3 +144,15 @@ def fill_thresholds(sequence, chosen, dilations, kernels, channels, taps, quanti
             above = min(below + 1, time - 1)
             part = np.float32(place - below)
             thresholds[number, level] = ordered[below] + part * (ordered[above] - ordered[below])
+
+
+@compiled
+@no_type_check
+def add_answers(answers, bias, total, highest):
+    """Adds rectified answers ``[windows, detectors]`` to ``total``, and raises ``highest``."""
+    windows, detectors = answers.shape
+    for row in range(windows):
+        for k in range(detectors):
+            answer = max(answers[row, k] + bias[k], np.float32(0.0))
+            total[k] += answer
+            highest[k] = max(highest[k], answer)

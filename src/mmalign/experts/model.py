@@ -15,7 +15,7 @@ from mmalign.data.task import Classification, Labels, Task
 from mmalign.data.widths import require_widths
 from mmalign.errors import DataError, MMAlignError
 from mmalign.evaluation.floors import score
-from mmalign.experts.contract import Evidence, Lesson
+from mmalign.experts.contract import EPOCHS, Evidence, Lesson
 from mmalign.experts.modality import ModalityExperts, learn_modality
 from mmalign.experts.panel import Learn, Panel, learn_panel, steps_of
 from mmalign.experts.saving import Card, load_experts, pack_panel, save_experts, unpack_panel
@@ -37,7 +37,7 @@ class Experts:
     """
 
     def __init__(
-        self, modalities: Sequence[str] | None = None, *, seed: int = 0, epochs: int = 40
+        self, modalities: Sequence[str] | None = None, *, seed: int = 0, epochs: int = EPOCHS
     ) -> None:
         self.modalities = None if modalities is None else list(modalities)
         self.seed = seed

@@ -7,20 +7,28 @@ of the steps at which the answer exceeds a threshold taken from training clips.
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float32, Int32, Int64
 
 from mmalign.data.clip import Steps
-from mmalign.experts.kernels import TAPS, fill_shares, fill_thresholds
+from mmalign.experts.kernels import (
+    LANES,
+    TAPS,
+    fill_shares,
+    fill_shares_together,
+    fill_thresholds,
+)
 
 KERNELS: Int32[np.ndarray, "kernels 3"] = np.array(
     list(itertools.combinations(range(TAPS), 3)), dtype=np.int32
 )
 MOST_DILATIONS = 32
 GOLDEN = (5**0.5 + 1) / 2
+SHORT = 2048
+"""Longer clips are answered one by one: side by side they would take much memory."""
 
 
 @dataclass(frozen=True)
@@ -42,16 +50,14 @@ class Patterns:
     def transform(self, clips: Sequence[Steps]) -> Float32[np.ndarray, "clips features"]:
         """Shares of steps above each threshold, one row a clip of any length."""
         shares = np.empty((len(clips), self.thresholds.size), np.float32)
-        for row, steps in enumerate(clips):
-            fill_shares(
-                _transposed(steps),
-                self.dilations,
-                self.kernels,
-                self.channels,
-                self.thresholds,
-                KERNELS,
-                shares[row],
-            )
+        bank = self.dilations, self.kernels, self.channels, self.thresholds, KERNELS
+        for rows in _groups([len(steps) for steps in clips]):
+            if len(rows) == 1:
+                fill_shares(_transposed(clips[rows[0]]), *bank, shares[rows[0]])
+                continue
+            found = np.empty((LANES, self.thresholds.size), np.float32)
+            fill_shares_together(*_side_by_side([clips[row] for row in rows]), *bank, found)
+            shares[rows] = found[: len(rows)]
         return shares
 
 
@@ -79,6 +85,26 @@ def fit_patterns(clips: Sequence[Steps], *, features: int, rng: np.random.Genera
         sequence = _transposed(clips[giver])
         fill_thresholds(sequence, chosen, spread, kernels, channels, KERNELS, quantiles, thresholds)
     return Patterns(spread, kernels, channels, thresholds)
+
+
+def _groups(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Rows of like length that are answered together; a long clip, or one left over, is alone."""
+    short = [row for row in np.argsort(lengths, kind="stable").tolist() if lengths[row] <= SHORT]
+    for start in range(0, len(short), LANES):
+        yield short[start : start + LANES]
+    yield from ([row] for row, length in enumerate(lengths) if length > SHORT)
+
+
+def _side_by_side(clips: Sequence[Steps]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The clips in the last dimension, what is outside, and lengths; lanes left over are short."""
+    lengths = np.ones(LANES, np.float32)
+    lengths[: len(clips)] = [len(steps) for steps in clips]
+    time = int(lengths.max())
+    together = np.zeros((clips[0].shape[1], time, LANES), np.float32)
+    for lane, steps in enumerate(clips):
+        together[:, : len(steps), lane] = steps.T
+    is_outside = np.arange(time)[:, None] >= lengths
+    return together, np.where(is_outside, -np.inf, 0.0).astype(np.float32), lengths
 
 
 def _transposed(steps: Steps) -> Float32[np.ndarray, "channels time"]:

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Float32, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
 from mmalign.data.clip import Steps
+from mmalign.experts.augment import Augment
+from mmalign.experts.contract import EPOCHS, Lesson
 from mmalign.experts.taps import Taps
 
 LONGEST = 2048
@@ -34,13 +36,36 @@ class Recipe:
         mixup: Shape of the Beta distribution that pairs of clips are mixed with; 0 for none.
     """
 
-    epochs: int = 40
+    epochs: int = EPOCHS
     batch_size: int = 32
     learning_rate: float = 3e-3
     weight_decay: float = 0.02
     warm_up: float = 0.1
     smoothing: float = 0.1
     mixup: float = 0.2
+
+
+def trained_taps(
+    lesson: Lesson, *, step_gain: float, dim: int, blocks: int, is_smooth: bool
+) -> dict[str, Float32[np.ndarray, "..."]]:
+    """Weights of a network, by name, that was trained with the lesson's seed.
+
+    Args:
+        lesson: Sequences as inputs give them, with class indices or numbers of unit scale.
+        step_gain: See `Taps`.
+        dim: See `Taps`.
+        blocks: See `Taps`.
+        is_smooth: Whether sequences are signals; lists of words are seen half as often, unchanged.
+    """
+    recipe = Recipe(epochs=lesson.epochs if is_smooth else (lesson.epochs + 1) // 2)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(lesson.seed)
+        channels = lesson.clips[0].shape[1]
+        network = Taps(channels, lesson.outputs, step_gain=step_gain, dim=dim, blocks=blocks)
+        change = Augment() if is_smooth else None
+        targets = torch.from_numpy(np.asarray(lesson.labels))
+        train_taps(network, lesson.clips, targets, recipe=recipe, change=change)
+    return {name: weights.numpy().copy() for name, weights in network.state_dict().items()}
 
 
 def train_taps(
@@ -63,12 +88,9 @@ def train_taps(
     sequences = [torch.from_numpy(np.ascontiguousarray(steps)) for steps in clips]
     size = recipe.batch_size * (2 if len(clips) >= 500 else 1)
     total = recipe.epochs * math.ceil(len(clips) / size)
+    flat = flattened(network)
     optimizer = torch.optim.AdamW(
-        network.parameters(),
-        lr=1.0,
-        betas=(0.9, 0.99),
-        weight_decay=recipe.weight_decay,
-        fused=True,
+        [flat], lr=1.0, betas=(0.9, 0.99), weight_decay=recipe.weight_decay, fused=True
     )
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: recipe.learning_rate * cycle(step / total, recipe.warm_up)
@@ -80,12 +102,29 @@ def train_taps(
             if change is not None:
                 features = change(features, lengths)
             loss = _mixed_loss(network, features, lengths, targets[rows], recipe)
-            optimizer.zero_grad()
+            optimizer.zero_grad(set_to_none=False)
             loss.backward()  # type: ignore[no-untyped-call]
-            nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+            nn.utils.clip_grad_norm_([flat], 1.0)
             optimizer.step()
             schedule.step()
     network.eval()
+
+
+def flattened(network: nn.Module) -> Float[Tensor, " weights"]:
+    """All weights as one tensor, with its slopes; those of the network become parts of it.
+
+    An optimizer then takes one step instead of one for each small tensor.
+    """
+    weights = list(network.parameters())
+    flat = torch.cat([weight.detach().flatten() for weight in weights])
+    flat.grad = torch.zeros_like(flat)
+    start = 0
+    for weight in weights:
+        end = start + weight.numel()
+        weight.data = flat[start:end].view(weight.shape)
+        weight.grad = flat.grad[start:end].view(weight.shape)
+        start = end
+    return flat
 
 
 def _part(steps: Float[Tensor, "_ channels"]) -> Float[Tensor, "_ channels"]:

@@ -1,19 +1,16 @@
 """The taps expert: a small convolutional network, trained by one cycle of learning rates."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
-import torch
-from torch import Tensor
+from jaxtyping import Float, Float32, Int64
 
 from mmalign.data.clip import Steps
 from mmalign.data.inputs import Inputs, Sense, fit_inputs, step_gain
 from mmalign.data.task import Classification
-from mmalign.experts.augment import Augment
 from mmalign.experts.contract import Evidence, Expert, Lesson, under
-from mmalign.experts.recipe import Recipe, padded, train_taps
-from mmalign.experts.taps import Taps
-from mmalign.model.loading import check_weights
+from mmalign.experts.taps_reader import TapsReader
 
 MOST_CLIPS, MOST_STEPS = 128, 65_536
 """A batch of prediction holds no more than so many clips, and padded steps."""
@@ -31,65 +28,50 @@ class TapsExpert(Expert):
 
     def fit(self, lesson: Lesson, sense: Sense) -> None:
         """Train a network; its last epoch is kept."""
+        from mmalign.experts.recipe import trained_taps  # torch is for training only
+
         self.inputs = fit_inputs(lesson.clips, centre=sense.centre, own_scale=sense.own_scale)
         clips = self.inputs(lesson.clips)
         self.mean, self.scale = _label_scale(lesson)
-        targets = torch.from_numpy(np.asarray(lesson.labels))
-        if targets.is_floating_point():
-            targets = (targets - self.mean) / self.scale
-        recipe = Recipe(epochs=lesson.epochs if sense.smooth else (lesson.epochs + 1) // 2)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(lesson.seed)
-            self.network = Taps(
-                clips[0].shape[1],
-                lesson.outputs,
-                step_gain=step_gain(clips) if sense.smooth else 0.0,
-                dim=self.dim,
-                blocks=3 if sense.smooth else 1,
-            )
-            change = Augment() if sense.smooth else None
-            train_taps(self.network, clips, targets, recipe=recipe, change=change)
+        targets = np.asarray(lesson.labels)
+        if not isinstance(lesson.task, Classification):
+            targets = ((targets - self.mean) / self.scale).astype(np.float32)
+        gain = step_gain(clips) if sense.smooth else 0.0
+        weights = trained_taps(
+            replace(lesson, clips=clips, labels=targets),
+            step_gain=gain,
+            dim=self.dim,
+            blocks=3 if sense.smooth else 1,
+            is_smooth=sense.smooth,
+        )
+        self.reader = TapsReader(weights, gain)
 
-    @torch.no_grad()
     def evidence(self, clips: Sequence[Steps]) -> Evidence:
         """Log-probabilities of the classes, or a number."""
-        read = [torch.from_numpy(steps) for steps in self.inputs(clips)]
-        outputs = torch.empty(len(read), self.network.read.out_features)
+        read = self.inputs(clips)
+        outputs = np.empty((len(read), self.reader.outputs), np.float32)
         for rows in batches_by_length([len(steps) for steps in read]):
-            outputs[rows] = self.network(*padded([read[row] for row in rows]))
+            outputs[rows] = self.reader(*_padded([read[row] for row in rows]))
         if outputs.shape[1] > 1:
-            return outputs.log_softmax(dim=-1).double().numpy()
-        return (outputs * self.scale + self.mean).double().numpy()
+            return _log_shares(outputs.astype(np.float64))
+        return np.asarray(outputs * np.float32(self.scale) + np.float32(self.mean), np.float64)
 
     def state(self) -> dict[str, np.ndarray]:
         """Inputs, label scale and weights."""
         found = {f"inputs/{name}": np.asarray(value) for name, value in vars(self.inputs).items()}
-        found |= {f"network/{k}": v.numpy() for k, v in self.network.state_dict().items()}
-        network = self.network
-        numbers = [network.step_gain, self.mean, self.scale, len(network.blocks)]
+        found |= {f"network/{name}": array for name, array in self.reader.weights.items()}
+        numbers = [self.reader.step_gain, self.mean, self.scale, self.reader.blocks]
         return found | {"numbers": np.array(numbers, np.float64)}
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Take over what `state` gave."""
-        step_gain, self.mean, self.scale, blocks = map(float, state["numbers"])
+        gain, self.mean, self.scale, _ = map(float, state["numbers"])
         centre, mean, scale = (state[f"inputs/{name}"] for name in ("centre", "mean", "scale"))
         self.inputs = Inputs(bool(centre.item()), mean, scale)
-        weights: dict[str, Tensor] = {
-            name: torch.from_numpy(np.array(array))
-            for name, array in under(state, "network").items()
-        }
+        weights = {k: np.array(v, np.float32) for k, v in under(state, "network").items()}
+        self.reader = TapsReader(weights, gain)
+        self.reader.check_shapes(channels=len(mean))
         self.dim = len(weights["norm.weight"])
-        outputs = len(weights["read.bias"])
-        if not 0 <= blocks <= len(weights):
-            raise ValueError(f"{blocks:g} blocks, but {len(weights)} arrays")
-
-        def make() -> Taps:
-            return Taps(len(mean), outputs, step_gain=step_gain, dim=self.dim, blocks=int(blocks))
-
-        check_weights(make, weights)
-        self.network = make()
-        self.network.load_state_dict(weights)
-        self.network.eval()
 
 
 def batches_by_length(lengths: Sequence[int]) -> Iterator[list[int]]:
@@ -109,3 +91,19 @@ def _label_scale(lesson: Lesson) -> tuple[float, float]:
     if isinstance(lesson.task, Classification):
         return 0.0, 1.0
     return float(np.mean(lesson.labels)), float(np.std(lesson.labels)) or 1.0
+
+
+def _padded(
+    clips: Sequence[Steps],
+) -> tuple[Float32[np.ndarray, "batch time channels"], Int64[np.ndarray, " batch"]]:
+    """The clips as one array, zeros from each one's length on."""
+    lengths = np.array([len(steps) for steps in clips])
+    together = np.zeros((len(clips), lengths.max(), clips[0].shape[1]), np.float32)
+    for row, steps in enumerate(clips):
+        together[row, : len(steps)] = steps
+    return together, lengths
+
+
+def _log_shares(outputs: Float[np.ndarray, "clips classes"]) -> Float[np.ndarray, "clips classes"]:
+    shifted = outputs - outputs.max(axis=1, keepdims=True)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float32
 
 from mmalign.data.clip import Steps
+from mmalign.experts.kernels import add_answers
 
 WIDTHS = (1, 2, 3)
 BLOCK = 8192
@@ -35,9 +36,7 @@ class Windows:
             rows = _windows(steps, width)
             total, highest = np.zeros_like(bias), np.zeros_like(bias)
             for start in range(0, len(rows), BLOCK):
-                answers = np.maximum(rows[start : start + BLOCK] @ weights + bias, 0.0)
-                total += answers.sum(axis=0)
-                highest = np.maximum(highest, answers.max(axis=0))
+                add_answers(rows[start : start + BLOCK] @ weights, bias, total, highest)
             found += [total / len(rows), highest]
         return np.concatenate(found)
 

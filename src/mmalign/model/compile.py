@@ -1,7 +1,4 @@
-"""Compile all kernels ahead of their first use: `python -m mmalign.model.compile`.
-
-Those of the alignment (:mod:`mmalign.align.compile`), and the model's own.
-"""
+"""Compile the kernels of the network ahead of their first use, those of the alignment included."""
 
 import torch
 from torch import nn
@@ -19,7 +16,3 @@ def compile_kernels() -> bool:
         gru = nn.GRU(2, 3, batch_first=True).to(dtype)
         gru_states(gru, torch.zeros(1, 2, 2, dtype=dtype)).sum().backward()  # type: ignore[no-untyped-call]
     return compile_alignment()
-
-
-if __name__ == "__main__":
-    compile_kernels()

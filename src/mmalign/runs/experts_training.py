@@ -12,7 +12,7 @@ from mmalign.data.dataset import Dataset
 from mmalign.data.fingerprint import dataset_hash
 from mmalign.data.split import Split
 from mmalign.errors import DataError, located
-from mmalign.experts.contract import Lesson
+from mmalign.experts.contract import EPOCHS, Lesson
 from mmalign.experts.modality import ModalityExperts, learn_modality
 from mmalign.experts.model import Experts
 from mmalign.runs.checkpoint import CHECKPOINT
@@ -46,7 +46,7 @@ class ExpertsTraining:
     modalities: tuple[str, ...] | None = None
     protocols: Protocols = field(default_factory=dict)
     seed: int = 0
-    epochs: int = 40
+    epochs: int = EPOCHS
     world: World = field(default_factory=World)
 
     def check(self) -> None:

@@ -158,7 +158,7 @@ def test_a_trial_is_a_run_that_can_be_loaded(grid):
     (job,) = search.jobs_at(tuned.ranking[0].point)
     run = out / "runs" / job.address(search.data_hash)
     valid = small_dataset()["valid"].without("victim", small_dataset()["valid"].ids)
-    assert mmalign.load(run).score(valid)["weighted_f1"] == tuned.ranking[0].score
+    assert mmalign.load(run).metrics(valid)["weighted_f1"] == tuned.ranking[0].score
     assert len(list((out / "runs").iterdir())) == len(tuned.trials)
 
 

@@ -25,20 +25,30 @@ def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     return jit
 
 
+def reordered(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compiles as `compiled` does, but sums are taken in the order that is fastest.
+
+    They then differ in the last digits from one kind of CPU to another, as those of BLAS do.
+    """
+    jit: Callable[..., Any] = _jit(function, fastmath={"contract", "reassoc", "nsz"})
+    return jit
+
+
 def _jit(function: Callable[..., Any], **options: Any) -> Any:
     """Numba unpickles what it kept: it is kept where nobody else can write, or not at all."""
-    options |= {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
+    usual: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
+    options = usual | options
     kept = _kept(function, options)
     if kept is not None:
         return kept
     config: Any = numba.config
-    folder, usual = private_folder(), config.CACHE_DIR
+    folder, before = private_folder(), config.CACHE_DIR
     if folder is not None:
         config.CACHE_DIR = str(folder)
         try:
             kept = _kept(function, options)
         finally:
-            config.CACHE_DIR = usual
+            config.CACHE_DIR = before
     return kept if kept is not None else numba.njit(**options)(function)
 
 

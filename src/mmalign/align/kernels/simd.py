@@ -142,6 +142,20 @@ def times(typing_context, left, right):
 
 @intrinsic
 @no_type_check
+def plus_above(typing_context, total, vector, threshold):
+    """Total + 1 in every lane where the vector exceeds the threshold."""
+
+    def generate(context, builder, signature, arguments):
+        total, vector, threshold = arguments
+        is_above = builder.fcmp_ordered(">", vector, threshold)
+        one, none = (ir.Constant(total.type, [number] * total.type.count) for number in (1.0, 0.0))
+        return builder.fadd(total, builder.select(is_above, one, none))
+
+    return total(total, vector, threshold), generate
+
+
+@intrinsic
+@no_type_check
 def larger_size(typing_context, top, vector):
     """The larger of ``top`` and the absolute value; NaN is passed over."""
 

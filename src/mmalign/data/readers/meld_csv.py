@@ -12,7 +12,7 @@ from mmalign.data.readers.rows import Part, Row, assemble_rows, find_texts
 from mmalign.data.readers.tables import read_header, read_records
 from mmalign.data.readers.vectors import HOW_TO_GIVE
 from mmalign.data.split_names import in_order, split_of
-from mmalign.errors import DataError
+from mmalign.errors import DataError, MissingVectorsError
 
 COLUMNS = ("Utterance", "Dialogue_ID", "Utterance_ID", "Emotion", "Sentiment")
 LABELS = ("Emotion", "Sentiment")
@@ -38,16 +38,17 @@ def read_files(files: Sequence[Path], options: ReadOptions) -> Dataset:
         split = split_of(file.stem) or "train"
         if not recognises(file):
             raise DataError(
-                "a CSV without the columns of MELD",
+                "a CSV without the columns of MELD, and without clips of your own",
                 file=file,
-                fix="For your own data, see docs/own-data.md.",
+                fix="Your own has a row for each step, and columns clip, label, wrist.x, …: see "
+                "docs/own-data.md.",
             )
         parts[split] = Part(file, _rows(file, split, label))
     parts = in_order(parts)
     clips = ", ".join(f"{name} {len(part.rows)}" for name, part in parts.items())
     texts = find_texts(parts, files[0].parent, options)
     if texts.dim is None:
-        raise DataError(
+        raise MissingVectorsError(
             f"MELD's CSV files ({clips}) hold words only, which need vectors", fix=HOW_TO_GIVE
         )
     labels = {name: part.labels for name, part in parts.items()}

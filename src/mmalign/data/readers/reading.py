@@ -4,7 +4,7 @@ from pathlib import Path
 
 from mmalign.data.dataset import Dataset
 from mmalign.data.native import is_native, read_native
-from mmalign.data.readers import meld_csv, npz
+from mmalign.data.readers import long_csv, meld_csv, npz
 from mmalign.data.readers.folders import read_folder
 from mmalign.data.readers.kinds import Kind, kind_of
 from mmalign.data.readers.options import ReadOptions
@@ -54,6 +54,8 @@ def read_file(file: Path, options: ReadOptions) -> Dataset:
         case Kind.NPZ:
             return npz.read_files(file, options)
         case Kind.CSV:
+            if long_csv.recognises(file):
+                return long_csv.read_file(file, options)
             return meld_csv.read_files([file], options)
         case Kind.HDF5:
             raise DataError(

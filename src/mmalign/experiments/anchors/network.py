@@ -18,7 +18,7 @@ def fit_network(dataset: Dataset, config: Config) -> Answer:
     model = NetworkMMAlign(
         modalities=list(dataset.dims), device="cpu", **config_to_json(config)
     ).fit(dataset)
-    return model.predict
+    return model.answers
 
 
 def fit_plain_network(dataset: Dataset, config: Config) -> Answer:

@@ -1,0 +1,5 @@
+"""`python -m mmalign` is the command `mmalign`."""
+
+from mmalign.cli.main import main
+
+main()

@@ -1,0 +1,214 @@
+"""Clips out of tables: long frames with a row for each step, or rows with a clip each."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from mmalign.data.clip import Clip, Steps
+from mmalign.data.intake import gathered
+from mmalign.data.tabular import Frame, numbers_of, require_column, to_table, values_of
+from mmalign.errors import DataError, located
+
+TIME = "time"
+
+
+def clips_from_frames(
+    frames: Frame,
+    labels: Frame | None = None,
+    *,
+    modalities: Mapping[str, Sequence[str]] | None = None,
+    clip: str = "clip",
+    time: str = TIME,
+    label: str = "label",
+    group: str | None = None,
+) -> list[Clip]:
+    """Clips from long tables, in which each row is a step of a clip.
+
+    A frame is a pandas, Polars or Arrow table, a dict of columns, or the path of a CSV or Parquet
+    file. A clip without rows lacks the modality. Empty cells are NaN.
+
+    Args:
+        frames: One frame for each modality, `{modality: frame}`, whose columns are its features;
+            or one frame for all, whose columns `modalities` assigns.
+        labels: A frame with a row for each clip. Without it, label and group are columns of the
+            frames, where there are such.
+        modalities: The columns of each modality. By default those of its frame; for one frame,
+            `wrist.x` is the feature x of the modality wrist. In one frame, a row in which all
+            columns of a modality are empty is no step of it: each may have its own rate.
+        clip: The column that names the clip.
+        time: The column to sort by; where there is none called time, rows are in order.
+        label: The column with the label; clips that are predicted need none.
+        group: The column that tells the person or video.
+
+    Raises:
+        DataError: If a column is not there or not of numbers, or a clip has two labels or none of
+            the modalities.
+
+    >>> wrist = {"clip": ["a", "a", "b"], "x": [1.0, 2.0, 3.0], "label": ["run", "run", "walk"]}
+    >>> clips = clips_from_frames({"wrist": wrist, "pose": {"clip": ["b"], "angle": [0.5]}})
+    >>> [(one.id, one.label, one.is_missing("pose")) for one in clips]
+    [('a', 'run', True), ('b', 'walk', False)]
+    """
+    facts = {"label": label} if group is None else {"label": label, "group": group}
+    others = {clip, time, *facts.values()}
+    tables = _tables(frames, modalities, others)
+    columns = {
+        name: _by_clip(name, table, features, clip, time)
+        for name, (table, features) in tables.items()
+    }
+    known = _facts_in([table for table, _ in tables.values()], labels, clip, facts)
+    ids = dict.fromkeys([*known, *(one for column in columns.values() for one in column)])
+    return list(
+        gathered(
+            {"id": one, **known.get(one, {})}
+            | {name: column.get(one) for name, column in columns.items()}
+            for one in ids
+        )
+    )
+
+
+def clips_from_rows(
+    rows: Iterable[Mapping[str, Any]],
+    modalities: Sequence[str],
+    *,
+    id: str = "id",  # noqa: A002
+    label: str = "label",
+    group: str | None = None,
+) -> list[Clip]:
+    """Clips from rows that hold a clip each: a list of dicts, or a Hugging Face `Dataset`.
+
+    Args:
+        rows: Each with a nested list or an array `[time, dim]` for every modality that it has.
+        modalities: Their names; other columns are left alone.
+        id: The column that names the clip; without such a column, positions do.
+        label: The column with the label. Where the rows know the names of classes, as those of
+            Hugging Face do, labels are names.
+        group: The column that tells the person or video.
+
+    Raises:
+        DataError: If a row has none of the modalities, or a sequence is no table of numbers.
+
+    >>> clips_from_rows([{"file": "x.wav", "label": "run", "wrist": [[0.5], [1.0]]}], ["wrist"])
+    [Clip('clip0', 'run', wrist [2, 1])]
+    """
+    names = _class_names(rows, label)
+    taken = {"label": label} if group is None else {"label": label, "group": group}
+    given = []
+    for row in rows:
+        found = {name: row.get(name) for name in modalities}
+        facts = {name: row[column] for name, column in taken.items() if row.get(column) is not None}
+        if names is not None and isinstance(facts.get("label"), int):
+            facts["label"] = names[facts["label"]]
+        given.append(found | facts | ({"id": row[id]} if row.get(id) is not None else {}))
+    return list(gathered(given))
+
+
+def _class_names(rows: object, label: str) -> Sequence[str] | None:
+    """The names of classes that a Hugging Face dataset knows."""
+    features = getattr(rows, "features", None)
+    return getattr(features[label], "names", None) if features and label in features else None
+
+
+Tables = dict[str, tuple[pa.Table, list[str]]]
+"""By modality, the table that it is in and its columns there."""
+
+
+def _tables(
+    frames: Frame, modalities: Mapping[str, Sequence[str]] | None, others: set[str]
+) -> Tables:
+    if isinstance(frames, Mapping) and not _is_columns(frames):
+        tables = {}
+        for name, frame in frames.items():
+            with located(modality=str(name)):
+                table = to_table(frame)
+            chosen = (modalities or {}).get(name)
+            features = [one for one in table.column_names if one not in others]
+            tables[str(name)] = table, features if chosen is None else list(chosen)
+        return tables
+    table = to_table(frames)
+    assigned = modalities or _dotted(table.column_names)
+    parts = {name: list(columns) for name, columns in assigned.items()}
+    return {name: (_rows_with(table, columns), columns) for name, columns in parts.items()}
+
+
+def _is_columns(frame: Mapping[str, Any]) -> bool:
+    """Whether a dict holds the columns of one frame, and not a frame for each modality."""
+    return all(isinstance(column, list | tuple | np.ndarray) for column in frame.values())
+
+
+def _dotted(columns: Iterable[str]) -> dict[str, list[str]]:
+    """Columns by what stands before their first dot."""
+    found: dict[str, list[str]] = {}
+    for column in columns:
+        name, dot, _ = column.partition(".")
+        if dot:
+            found.setdefault(name, []).append(column)
+    if not found:
+        raise DataError(
+            "no column is of the form modality.feature",
+            fix='Name them so, or say which are features: modalities={"wrist": ["x", "y"]}.',
+        )
+    return found
+
+
+def _rows_with(table: pa.Table, columns: list[str]) -> pa.Table:
+    """The rows in which one of the columns, or more, is not empty."""
+    return table.filter(pa.array(~np.isnan(numbers_of(table, columns)).all(axis=1)))
+
+
+def _by_clip(
+    modality: str, table: pa.Table, features: list[str], clip: str, time: str
+) -> dict[str, Steps]:
+    """The sequence of each clip."""
+    with located(modality=modality):
+        ids = [str(one) for one in _required(table, clip)]
+        steps = numbers_of(table, features)
+        first: dict[str, int] = {}
+        codes = np.array([first.setdefault(one, len(first)) for one in ids], np.int64)
+        is_ordered = time == TIME and TIME not in table.column_names
+        times = np.zeros(len(ids)) if is_ordered else np.array(_required(table, time))
+        order = np.lexsort((times, codes))
+        ends = np.cumsum(np.bincount(codes, minlength=len(first)))[:-1]
+        return dict(zip(first, np.split(steps[order], ends), strict=True)) if first else {}
+
+
+def _required(table: pa.Table, name: str) -> list[Any]:
+    """The values of a column that may not be empty."""
+    values = values_of(table, name)
+    if None in values:
+        row = values.index(None)
+        raise DataError(f"row {row} has no {name!r}", fix="Fill it in, or leave the row out.")
+    return values
+
+
+def _facts_in(
+    tables: Sequence[pa.Table], labels: Frame | None, clip: str, facts: Mapping[str, str]
+) -> dict[str, dict[str, Any]]:
+    """Label and group of each clip, from a frame of their own or from wherever they stand."""
+    if labels is not None:
+        tables = [to_table(labels)]
+        require_column(tables[0], facts["label"])
+    known: dict[str, dict[str, Any]] = {}
+    for table in tables:
+        ids = [str(one) for one in _required(table, clip)]
+        for fact, column in facts.items():
+            if column not in table.column_names:
+                continue
+            for one, value in zip(ids, values_of(table, column), strict=True):
+                _learn(known.setdefault(one, {}), fact, value, one)
+    if "group" in facts and not any("group" in found for found in known.values()):
+        require_column(tables[0], facts["group"])
+    return known
+
+
+def _learn(known: dict[str, Any], fact: str, value: Any, clip: str) -> None:
+    if value is None:
+        return
+    if known.setdefault(fact, value) != value:
+        raise DataError(
+            f"{fact} {known[fact]!r} in one row and {value!r} in another",
+            clip=clip,
+            fix=f"Give each clip one {fact}.",
+        )

@@ -1,0 +1,31 @@
+"""What a training says of itself, a line at a time."""
+
+import sys
+from typing import Any
+
+
+def epoch_line(record: dict[str, Any], warm_up: int = 0) -> str:
+    """An epoch's record; the validation score stands first, where a narrow screen shows it.
+
+    Args:
+        record: What the epoch found.
+        warm_up: How many epochs come before the `epochs` of the config.
+    """
+    shown = {}
+    for setting, metrics in record["valid"].items():
+        name = "mae" if "mae" in metrics else "accuracy"
+        shown[setting] = f"{name} {metrics[name]:.3f}"
+    valid = " ".join(f"valid {setting} {text}" for setting, text in shown.items())
+    losses = " ".join(f"{name} {value:.3f}" for name, value in record["losses"].items())
+    mark = " (warm-up)" if record["epoch"] <= warm_up else ""
+    return f"epoch {record['epoch']}{mark}: {valid} | {losses}"
+
+
+def modality_line(name: str, clips: int, skill: float) -> str:
+    """What is known of a modality whose experts have learned."""
+    return f"{name}: {clips} clips, skill {skill:.2f}"
+
+
+def say(text: str) -> None:
+    """Write a line for people, beside a program's output."""
+    sys.stderr.write(f"{text}\n")

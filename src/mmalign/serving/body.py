@@ -1,0 +1,53 @@
+"""A request's body: read up to a limit, within a time, and parsed by its type."""
+
+import asyncio
+
+from fastapi import Request
+from starlette.requests import ClientDisconnect
+
+from mmalign.serving.asking import Asked
+from mmalign.serving.limits import Limits
+from mmalign.serving.refusal import RefusalError, over_limit, unreadable
+from mmalign.serving.service import Service
+
+JSON = "application/json"
+BINARY = ("application/vnd.safetensors", "application/octet-stream")
+
+
+async def read_clips(request: Request, service: Service) -> list[Asked]:
+    """The clips of a request.
+
+    Raises:
+        RefusalError: If the body is of another type, too large, too slow, or does not fit.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in (JSON, *BINARY):
+        message = f"Send Content-Type {JSON}, or {BINARY[0]} for safetensors."
+        raise RefusalError(415, "unknown_type", message)
+    body = await read_body(request, service.limits)
+    return service.read_json(body) if kind == JSON else service.read_tensors(body)
+
+
+async def read_body(request: Request, limits: Limits) -> bytes:
+    """The whole body.
+
+    Raises:
+        RefusalError: If it is too large, or takes too long.
+    """
+    too_large = over_limit(limits, "max_bytes", "The body is too large")
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > limits.max_bytes:
+        raise too_large
+    body = bytearray()
+    try:
+        async with asyncio.timeout(limits.body_seconds):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > limits.max_bytes:
+                    raise too_large
+    except TimeoutError as error:
+        limit = ("body_seconds", limits.body_seconds)
+        raise RefusalError(408, "too_slow", "The body took too long.", limit) from error
+    except ClientDisconnect as error:
+        raise unreadable("The client went away.") from error
+    return bytes(body)

@@ -1,0 +1,36 @@
+"""Ahead of their first use, all kernels are compiled."""
+
+from mmalign.experts import kernels, taps_kernels
+from mmalign.experts.compile import compile_kernels
+
+ENTRIES = [
+    getattr(module, name)
+    for module, names in (
+        (kernels, ("fill_shares", "fill_thresholds", "fill_shares_together", "add_answers")),
+        (
+            taps_kernels,
+            (
+                "gather",
+                "scatter",
+                "fill_highest",
+                "spread_highest",
+                "finish",
+                "finish_backward",
+                "fill_pooled",
+                "spread_pooled",
+            ),
+        ),
+    )
+    for name in names
+]
+
+
+def test_every_entry_is_compiled():
+    assert compile_kernels()
+    for entry in ENTRIES:
+        assert entry.signatures, entry
+
+
+def test_without_numba_there_is_nothing_to_compile(monkeypatch):
+    monkeypatch.setattr("mmalign.experts.compile.kernels", lambda _: None)
+    assert not compile_kernels()

@@ -1,0 +1,32 @@
+"""Window features against a naive loop."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mmalign.experts import windows
+from mmalign.experts.windows import WIDTHS, draw_windows
+
+
+@given(st.integers(1, 30), st.integers(1, 4), st.integers(0, 99))
+def test_mean_and_maximum_are_those_of_a_naive_loop(time, channels, seed):
+    rng = np.random.default_rng(seed)
+    bank = draw_windows(channels, detectors=5, rng=rng)
+    steps = rng.normal(size=(time, channels)).astype(np.float32)
+    expected = []
+    for width, weights, bias in zip(WIDTHS, bank.weights, bank.biases, strict=True):
+        long = np.concatenate([steps, np.repeat(steps[-1:], max(0, width - time), axis=0)])
+        rows = [long[t : t + width].ravel() for t in range(len(long) - width + 1)]
+        answers = np.array([np.maximum(row @ weights + bias, 0) for row in rows])
+        expected += [answers.mean(axis=0), answers.max(axis=0)]
+    found = bank.transform([steps])[0]
+    np.testing.assert_allclose(found, np.concatenate(expected), rtol=1e-4, atol=1e-5)
+
+
+def test_blocks_change_nothing(monkeypatch):
+    rng = np.random.default_rng(0)
+    bank = draw_windows(3, detectors=7, rng=rng)
+    clips = [rng.normal(size=(50, 3)).astype(np.float32)]
+    whole = bank.transform(clips)
+    monkeypatch.setattr(windows, "BLOCK", 8)
+    np.testing.assert_allclose(bank.transform(clips), whole, rtol=1e-5)

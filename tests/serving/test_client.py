@@ -1,0 +1,47 @@
+"""The client says what the model says."""
+
+import numpy as np
+import pytest
+
+import mmalign
+from mmalign.errors import ConfigError
+from mmalign.serving.client import ServiceError
+
+
+def test_clips_of_any_kind_get_the_model_s_answers(url, experts, experts_data):
+    client, model = mmalign.Client(url), mmalign.load(experts)
+    split = experts_data["test"]
+    wanted = model.classes_[model.predict(split)].tolist()
+    for clips in (split, list(split), [dict(c.sequences) for c in split]):
+        answers = client.predict(clips)
+        assert [answer.prediction for answer in answers] == wanted
+    assert [answer.id for answer in client.predict(split)] == list(split.ids)
+    assert client.model["kind"] == "experts"
+    client.close()
+
+
+def test_gaps_and_other_modalities_are_no_trouble(url):
+    pose = np.random.default_rng(0).normal(size=(9, 4))
+    seen = np.arange(9) != 4
+    clip = {"pose": pose, "thermometer": np.zeros((3, 1)), "observed": {"pose": seen}}
+    (answer,) = mmalign.Client(url).predict(clip)
+    assert answer.gaps == {"pose": 1}
+    assert answer.missing == ["wrist", "voice"]
+
+
+def test_more_clips_than_a_request_may_have_are_sent_in_parts(url, experts_data, monkeypatch):
+    client = mmalign.Client(url)
+    client.model["limits"]["max_clips"] = 5
+    split = experts_data["test"]
+    assert [answer.id for answer in client.predict(split)] == list(split.ids)
+
+
+def test_refusals_are_errors_with_a_code(url):
+    with pytest.raises(ServiceError, match="max_steps is 60") as caught:
+        mmalign.Client(url).predict({"pose": np.zeros((61, 4))})
+    assert (caught.value.status, caught.value.code) == (413, "too_large")
+    with pytest.raises(ServiceError) as caught:
+        mmalign.Client("http://127.0.0.1:9", retries=0).predict({"pose": np.zeros((1, 4))})
+    assert caught.value.status == 0
+    with pytest.raises(ConfigError, match="no address"):
+        mmalign.Client("127.0.0.1:8000")
