@@ -22,8 +22,11 @@ settings.load_profile("default")
 LOOPBACK = ("localhost", "127.0.0.1", "::1", "0.0.0.0", "", None, b"localhost", b"127.0.0.1")
 SOURCE = str(Path(__file__).resolve().parents[1] / "src" / "mmalign")
 EXECUTES = ("exec", "compile", "os.system", "os.exec", "subprocess.Popen", "pickle.find_class")
-NAMED = ("numba/core/", "data/readers/csd/sequences.py", "experiments/engines/")
-"""Who may: Numba's private cache, the worker that runs HDF5, and engines that start workers."""
+NAMED = (
+    *("numba/core/", "data/readers/csd/sequences.py", "experiments/engines/"),
+    *("serving/worker.py", "cli/kernels.py"),
+)
+"""Who may: Numba's private cache, and what starts workers of our own or talks to them."""
 
 forbidden: list[str] = []
 """What mmalign executed in this session; `pytest_sessionfinish` fails if there is anything."""
