@@ -60,6 +60,21 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
+def pytest_terminal_summary(terminalreporter) -> None:
+    """Print what tests measured: `record_property("figure", …)`."""
+    figures = {
+        f"{report.nodeid.rpartition('/')[2]}: {value}"
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        for name, value in getattr(report, "user_properties", ())
+        if name == "figure"
+    }
+    if figures:
+        terminalreporter.section("figures")
+        for line in sorted(figures):
+            terminalreporter.write_line(line)
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """Real data beside the checkout; absent on most machines, demanded where CI says so."""

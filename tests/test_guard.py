@@ -76,7 +76,7 @@ def test_the_guard_sees_what_it_is_there_to_see(monkeypatch):
     assert {"pickle.find_class", "exec", "compile"} <= events
 
 
-def test_default_paths_raise_no_audit_event(tmp_path):
+def test_default_paths_raise_no_audit_event(tmp_path, record_property):
     script = Path(__file__).with_name("default_paths.py")
     done = subprocess.run(
         [sys.executable, str(script), str(tmp_path)],
@@ -87,6 +87,7 @@ def test_default_paths_raise_no_audit_event(tmp_path):
     )
     assert done.returncode == 0, done.stderr[-3000:]
     answer = json.loads(done.stdout.splitlines()[-1])
+    record_property("figure", f"{answer['paths']} paths, {len(answer['events'])} audit events")
     assert answer["events"] == []
     assert answer["hook_works"]
     assert answer["paths"] >= 25

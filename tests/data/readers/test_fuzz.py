@@ -20,8 +20,9 @@ def fuzz(mutants: int, seed: int, *formats: str) -> dict:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_every_mutant_is_read_or_refused():
+def test_every_mutant_is_read_or_refused(record_property):
     outcome = fuzz(3000, 0)
+    record_property("figure", str(outcome))
     assert outcome["mutants"] >= 3000
     assert outcome["refused"] > 1000
     assert outcome["read"] > 400  # damage that hits nothing but a feature
@@ -30,7 +31,8 @@ def test_every_mutant_is_read_or_refused():
 
 
 @pytest.mark.nightly
-def test_four_hundred_thousand_mutants_are_read_or_refused():
+def test_four_hundred_thousand_mutants_are_read_or_refused(record_property):
     outcome = fuzz(400_000, 1)
+    record_property("figure", str(outcome))
     assert outcome["refused"] + outcome["read"] + outcome.get("unforeseen", 0) == 400_000
     assert outcome["rss_rise_mb"] < 64
