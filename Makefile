@@ -35,6 +35,7 @@ lint: install
 	$(BIN)/lint-imports
 
 nightly: install
+	-$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuzz]'
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile=nightly
 
 bench: install

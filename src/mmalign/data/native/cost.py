@@ -26,6 +26,12 @@ FOOTER_BYTES_PER_VALUE = 1024
 CODECS = {0: None, 1: "snappy", 2: "gzip", 4: "brotli", 6: "zstd", 7: "lz4_raw"}
 
 
+UNREADABLE = (
+    *(ValueError, LookupError, TypeError, AttributeError, OverflowError),
+    *(OSError, MemoryError, pa.ArrowException),
+)
+
+
 class Chunk(NamedTuple):
     """One column of a row group, as the footer describes it."""
 
@@ -47,7 +53,7 @@ def check_cost(data: Bytes) -> None:
     try:
         for chunk in _chunks(data):
             needed += _chunk_cost(data, chunk, allowed)
-    except (ValueError, LookupError, TypeError, AttributeError, pa.ArrowException) as error:
+    except UNREADABLE as error:
         raise damaged(f"not a readable Parquet file ({error or type(error).__name__})") from error
     if needed > allowed:
         raise DataError(

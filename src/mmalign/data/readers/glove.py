@@ -27,6 +27,7 @@ def read_glove(
         word, _, numbers = line.rstrip().partition(b" ")
         if number == 0 or (number == 1 and dim < 2):  # word2vec's first line holds two counts
             dim = numbers.count(b" ") + 1
+            found.clear()  # what was taken for a word and its one number
         # A few words of GloVe's largest file contain spaces; none of ours do.
         if word in wanted and word not in found and numbers.count(b" ") + 1 == dim:
             found[word] = _parse(numbers, number)

@@ -1,0 +1,150 @@
+"""Change one operator or number of the source at a time and see that a test fails.
+
+Run: `python tests/mutation.py MUTANTS SEED`, which prints the survivors and the share that was
+killed. A copy of the checkout is changed, never the checkout itself.
+"""
+
+import ast
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+TARGETS = {
+    "src/mmalign/align": ("tests/align", "src/mmalign/align"),
+    "src/mmalign/data/missingness": ("tests/data/missingness", "src/mmalign/data/missingness"),
+}
+SWAPS: dict[type, type] = {
+    **{ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult},
+    **{ast.FloorDiv: ast.Mult, ast.Mod: ast.FloorDiv, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd},
+    **{ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt},
+    **{ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is},
+    **{ast.In: ast.NotIn, ast.NotIn: ast.In, ast.And: ast.Or, ast.Or: ast.And},
+}
+SECONDS = 600
+
+
+class Changer(ast.NodeTransformer):
+    """Changes the place of a given number, and counts all places; annotations have none."""
+
+    def __init__(self, wanted: int) -> None:
+        self.wanted = wanted
+        self.count = 0
+        self.told = ""
+
+    def _is_it(self, node: ast.AST, told: str) -> bool:
+        self.count += 1
+        if self.count - 1 != self.wanted:
+            return False
+        self.told = f"line {node.lineno}: {told}"
+        return True
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        if type(node.op) in SWAPS and self._is_it(node, type(node.op).__name__):
+            node.op = SWAPS[type(node.op)]()
+        return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        self.generic_visit(node)
+        if self._is_it(node, type(node.op).__name__):
+            node.op = SWAPS[type(node.op)]()
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        self.generic_visit(node)
+        for place, operator in enumerate(node.ops):
+            if type(operator) in SWAPS and self._is_it(node, type(operator).__name__):
+                node.ops[place] = SWAPS[type(operator)]()
+        return node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Not | ast.Invert) and self._is_it(node, "not"):
+            return node.operand
+        return node
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        is_number = isinstance(node.value, int | float) and not isinstance(node.value, bool)
+        if is_number and self._is_it(node, f"{node.value} + 1"):
+            return ast.copy_location(ast.Constant(node.value + 1), node)
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        if node.value is not None:
+            node.value = self.visit(node.value)
+        return node
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        returns, node.returns = node.returns, None
+        self.generic_visit(node)
+        node.returns = returns
+        return node
+
+
+def places() -> list[tuple[str, int]]:
+    """Every place that can be changed; compiled kernels are left to what calls them."""
+    found = []
+    for folder in TARGETS:
+        for file in sorted((ROOT / folder).glob("*.py")):
+            changer = Changer(-1)
+            changer.visit(ast.parse(file.read_text()))
+            name = str(file.relative_to(ROOT))
+            found += [(name, number) for number in range(changer.count)]
+    return found
+
+
+def is_killed(copy: Path, name: str, number: int) -> tuple[bool, str]:
+    """Whether the tests of its package fail with the changed file; and what was changed."""
+    file = copy / name
+    original = file.read_text()
+    changer = Changer(number)
+    tree = changer.visit(ast.parse(original))
+    file.write_text(ast.unparse(ast.fix_missing_locations(tree)))
+    tests = next(tests for folder, tests in TARGETS.items() if name.startswith(folder))
+    options = ["-x", "-q", "-n", "0", "-m", "not nightly", "-p", "no:cacheprovider"]
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *options, *tests],
+            cwd=copy,
+            capture_output=True,
+            timeout=SECONDS,
+            env={**os.environ, "PYTHONPATH": str(copy / "src"), "OMP_NUM_THREADS": "1"},
+        )
+        code = done.returncode
+    except subprocess.TimeoutExpired:
+        code = 1
+    finally:
+        file.write_text(original)
+    return code != 0, f"{name} {changer.told}"
+
+
+def main() -> None:
+    mutants, seed = map(int, sys.argv[1:3])
+    chosen = places()
+    random.Random(seed).shuffle(chosen)
+    killed, survivors = 0, []
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "copy"
+        ignored = shutil.ignore_patterns(".git", ".venv", ".*_cache", "site", "notebooks", "images")
+        shutil.copytree(ROOT, copy, ignore=ignored)
+        for name, number in chosen[:mutants]:
+            is_dead, told = is_killed(copy, name, number)
+            killed += is_dead
+            survivors += [] if is_dead else [told]
+            sys.stderr.write(f"{'killed' if is_dead else 'SURVIVED'}: {told}\n")
+    tried = min(mutants, len(chosen))
+    answer = {"places": len(chosen), "tried": tried, "killed": killed, "survivors": survivors}
+    sys.stdout.write(json.dumps(answer) + "\n")
+
+
+if __name__ == "__main__":
+    main()
