@@ -5,13 +5,19 @@ PYTHON ?= python3
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: install demo test lint nightly bench clean
+.PHONY: install demo test lint nightly bench docs notebooks clean
 
 install: $(STAMP)
 
-# The constraints file makes pip take the CPU build of torch and the versions the tests ran with.
+# The constraints file names the versions the tests ran with. On Linux plain pip takes the CUDA build of
+# torch (about 3 GB); the CPU build (about 0.2 GB) comes from PyTorch's index, unless pip finds one already.
+TORCH_CPU := https://download.pytorch.org/whl/cpu
+IS_CPU    := grep -q '"url": "[^"]*\(cpu\|macosx\)[^"]*whl"' $(VENV)/torch.json
+
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
+	-$(BIN)/pip install --quiet --dry-run --no-deps -c constraints.txt --report $(VENV)/torch.json torch
+	-$(IS_CPU) || $(BIN)/pip install --quiet --retries 0 --no-deps -c constraints.txt --index-url $(TORCH_CPU) torch
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,anchors,csd,tensorboard,tune,ray,serve,dev]'
 	$(BIN)/python -m mmalign.experts.compile
 	touch $@
@@ -34,5 +40,15 @@ nightly: install
 bench: install
 	for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done
 
+# Search needs a server: python -m http.server -d site
+docs: install
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/python -m pytest -q tests/docs/test_site.py
+
+notebooks: install
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[notebooks]'
+	$(BIN)/python -m pytest -q tests/docs/test_notebooks.py
+
 clean:
-	rm -rf $(VENV) demo-output .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) demo-output site dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -60,6 +60,8 @@ def test_the_run_predicts_without_modalities_is_scored_and_explains(trained, dat
     assert evaluated.returncode == 0, evaluated.stderr
     assert f"{accuracy:.3f}" in evaluated.stdout
     assert explained.returncode == 0, explained.stderr
+    assert "its label is" in explained.stdout
+    assert {f"without {m}:" in explained.stdout for m in ("m1", "m2", "m3")} == {True}
     assert picture.read_bytes()[:4] == b"\x89PNG"
     assert unnamed.returncode == 2
     assert "give both source and target; this model aligns m2 to m1" in unnamed.stderr

@@ -90,6 +90,7 @@ def test_an_explanation_says_what_each_modality_says(run, data, tmp_path):
     done, alone = mmalign_many([explain, [*explain, "--without", "pose"]])
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "why.png").read_bytes()[:4] == b"\x89PNG"
+    assert "; its label is b" in done.stdout
     assert "pose: evidence" in done.stdout
     assert "voice: evidence" in done.stdout
     assert "wrist" not in done.stdout  # the clip lacks it

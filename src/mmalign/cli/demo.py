@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mmalign.cli.kernels import compile_once
 from mmalign.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def demo(
 
     _require_own(out)
     os.environ.update(ONE_THREAD)  # before numpy and torch are imported
+    compile_once()
     from mmalign.cli.grid_progress import GridProgress
     from mmalign.experiments.engines.local import LocalEngine
     from mmalign.experiments.running import run_grid

@@ -29,7 +29,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "mmalign bench DATA --suite main --pairs text:visual --seeds 5 --out grid",
         "mmalign bench study.toml --out results",
     ),
-    "serve": ("mmalign serve run", "mmalign serve run --examples smartwatch --port 8080"),
     "methods": ("mmalign methods", "mmalign methods --json"),
     "evaluate": (
         "mmalign evaluate run smartwatch",
@@ -44,6 +43,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "mmalign explain net DATA --clip ID --source text --target visual",
     ),
     "report": ("mmalign report grid",),
+    "serve": ("mmalign serve run", "mmalign serve run --examples smartwatch --port 8080"),
 }
 
 

@@ -1,5 +1,6 @@
 """`mmalign explain`: why a run answers as it does to one clip."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,7 +24,10 @@ def explain(
     vectors: options.Vectors = None,
     device: options.Device = "auto",
 ) -> None:
-    """Draw what each modality says of a clip; for the paper's, how two modalities line up."""
+    """Show the answer to a clip, its label and the answer without each modality, and draw why.
+
+    The picture shows what each modality says; for the paper's, how two modalities line up.
+    """
     from mmalign.data import load_dataset
     from mmalign.errors import ConfigError
     from mmalign.estimator.network import NetworkMMAlign
@@ -34,12 +38,15 @@ def explain(
     dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
     found = model.prepared(options.take_away(_find(dataset, clip), without, model))
     out.parent.mkdir(parents=True, exist_ok=True)
+    told = _told(model, found)
     if isinstance(model, NetworkMMAlign):
         _explain_plans(model, found, out, model.direction(source, target))
+        for line in _lines(model, found, told):
+            typer.echo(line)
     elif source is not None or target is not None:
         raise ConfigError("experts do not align: leave --source and --target out")
     else:
-        _explain_evidence(model, found, out)
+        _explain_evidence(model, found, out, told)
     typer.echo(f"picture: {out}")
 
 
@@ -55,6 +62,33 @@ def _find(dataset: Any, clip: str) -> Any:
     raise DataError(f"there is no clip {clip!r}", fix=f"Ids look like {', '.join(known)}.")
 
 
+def _told(model: Any, found: Any) -> str:
+    """The clip's answer, and its label where it is known."""
+    label = "" if found.labels is None else f"; its label is {_in_words(model, found.labels[0])}"
+    return f"{found.ids[0]}: {_answer(model, found)}{label}"
+
+
+def _in_words(model: Any, answer: Any) -> str:
+    classes = getattr(model.task, "classes", None)
+    return f"{answer:.2f}" if classes is None else str(classes[answer])
+
+
+def _answer(model: Any, clip: Any) -> str:
+    """What is said of one clip, and how sure that is."""
+    said = _in_words(model, model.answers(clip)[0])
+    is_class = hasattr(model.task, "classes")
+    return f"{said} ({model.predict_proba(clip).max():.2f})" if is_class else said
+
+
+def _lines(model: Any, found: Any, told: str) -> Iterator[str]:
+    """The answer, and what it would be without each modality that can be missing."""
+    yield told
+    there = [name for name in model.reads if found.is_present(name)[0]]
+    for name in there:
+        if name not in model.needs and len(there) > 1:
+            yield f"without {name}: {_answer(model, found.without(name, found.ids))}"
+
+
 def _explain_plans(model: Any, found: Any, out: Path, direction: tuple[str, str]) -> None:
     from mmalign.experiments.pictures import draw_plans
 
@@ -67,13 +101,13 @@ def _explain_plans(model: Any, found: Any, out: Path, direction: tuple[str, str]
     draw_plans(plans, found[0], out, visible=source, victim=target)
 
 
-def _explain_evidence(model: Any, found: Any, out: Path) -> None:
+def _explain_evidence(model: Any, found: Any, out: Path, told: str) -> None:
     from mmalign.experiments.pictures import draw_evidence
     from mmalign.experts.explanation import explain_clip
 
     explanation = explain_clip(model.experts, found)
-    draw_evidence(explanation, found.ids[0], out)
-    typer.echo(f"{found.ids[0]}: {explanation.answer}")
+    draw_evidence(explanation, told, out)
+    typer.echo(told)
     for share in explanation.shares:
         typer.echo(f"{' + '.join(share.modalities)}: evidence {share.evidence:+.2f}")
     for name, alone in explanation.alone.items():

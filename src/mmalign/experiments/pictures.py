@@ -139,7 +139,7 @@ def draw_plans(
     figure.savefig(file, dpi=130)
 
 
-def draw_evidence(explanation: Explanation, clip_id: str, file: Path) -> None:
+def draw_evidence(explanation: Explanation, title: str, file: Path) -> None:
     """Draw how much each modality speaks for the answer, and the answer without each."""
     answer = explanation.answer
     terms = {" + ".join(share.modalities): share.evidence for share in explanation.shares}
@@ -150,11 +150,11 @@ def draw_evidence(explanation: Explanation, clip_id: str, file: Path) -> None:
     left.axvline(0, color="black", linewidth=0.8)
     asked = {"all that is there": answer}
     asked |= {f"without {name}": said for name, said in explanation.without.items()}
-    _draw_bars(right, {title: one.value for title, one in asked.items()})
+    _draw_bars(right, {case: one.value for case, one in asked.items()})
     for row, one in enumerate(asked.values()):
         right.text(0, row, f" {one}", va="center", fontsize=8, parse_math=False)
     right.set_title(f"what is said of {answer.label}", fontsize=9, parse_math=False)
-    figure.suptitle(clip_id, parse_math=False)
+    figure.suptitle(title, parse_math=False)
     figure.savefig(file, dpi=130)
 
 
