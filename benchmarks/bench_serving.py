@@ -2,7 +2,8 @@
 
 Clips of 12 steps, one a request, as safetensors over loopback from another process. Prints
 throughput, latency unloaded and under overload, answers that are not those of the clip that was
-sent, and how much the server's memory grew.
+sent, and how much the server's memory grew. Where the cores are not free, times say little; CPU
+times then tell what the service would do with a core for each of its two processes.
 """
 
 import argparse
@@ -64,18 +65,23 @@ def make_clips(model, count: int) -> Split:
     return Split.from_clips(clips, list(dims), model.task)
 
 
-def best_in_process(model, clips: Split) -> tuple[int, float]:
-    """Batch size and clips a second of the model when it is called directly."""
+def best_in_process(model, clips: Split) -> tuple[int, float, float]:
+    """Batch size, and clips a second and a CPU second of the model when it is called directly."""
     rates = {}
     for size in (1, 8, 16, 32, 64, 128, 256):
         part = clips.select(range(size))
         model.predict_proba(part)
-        started, calls = time.perf_counter(), 0
+        started, used, calls = time.perf_counter(), time.process_time(), 0
         while time.perf_counter() - started < 1.5:
             model.predict_proba(part)
             calls += 1
-        rates[size] = size * calls / (time.perf_counter() - started)
-    return max(rates.items(), key=lambda item: item[1])
+        clips_done = size * calls
+        rates[size] = (
+            clips_done / (time.perf_counter() - started),
+            clips_done / (time.process_time() - used),
+        )
+    size = max(rates, key=lambda one: rates[one])
+    return size, *rates[size]
 
 
 class Asker:
@@ -144,7 +150,7 @@ def ask(asker: Asker, *, connections: int, requests: int, pause: float = 0.0) ->
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=20_000, help="of the long run")
-    parser.add_argument("--connections", type=int, default=32, help="that saturate the service")
+    parser.add_argument("--connections", type=int, default=16, help="that saturate the service")
     parser.add_argument("--serve", default="", help="more options of mmalign serve")
     chosen = parser.parse_args()
     torch.set_num_threads(1)
@@ -153,29 +159,56 @@ def main() -> None:
         mmalign.MMAlign(epochs=2).fit(load_dataset("smartwatch")["train"]).save(folder)
         model = mmalign.load(folder)
         clips = make_clips(model, KINDS)
-        size, best = best_in_process(model, clips)
-        print(f"in process, best batch ({size}): {best:.0f} clips/s")
+        size, best, best_cpu = best_in_process(model, clips)
+        print(f"in process, best batch ({size}): {best:.0f} clips/s, {best_cpu:.0f} a CPU second")
         command = [sys.executable, "-m", "mmalign.cli.main", "serve", str(folder), "--port", "0"]
         server = subprocess.Popen(
             [*command, *chosen.serve.split()], stdout=subprocess.PIPE, text=True
         )
         try:
             address = urlsplit(server.stdout.readline().split()[1]).netloc
-            measure(Asker(address, clips, model.predict_proba(clips)), server.pid, best, chosen)
+            measure(
+                Asker(address, clips, model.predict_proba(clips)),
+                server.pid,
+                (best, best_cpu),
+                chosen,
+            )
         finally:
             server.terminate()
             print(f"exit code after SIGTERM: {server.wait(60)}")
 
 
-def measure(asker: Asker, pid: int, best: float, chosen: argparse.Namespace) -> None:
+def cpu_seconds(pid: int) -> list[float]:
+    """CPU time of each process of the service."""
+    process = psutil.Process(pid)
+    times = [one.cpu_times() for one in (process, *process.children(recursive=True))]
+    return [one.user + one.system for one in times]
+
+
+def memory(pid: int) -> int:
+    """Bytes that the service holds, in all of its processes."""
+    process = psutil.Process(pid)
+    return sum(one.memory_info().rss for one in (process, *process.children(recursive=True)))
+
+
+def measure(asker: Asker, pid: int, bests: tuple[float, float], chosen: argparse.Namespace) -> None:
+    best, best_cpu = bests
     ask(asker, connections=chosen.connections, requests=1000)
     calm = ask(asker, connections=1, requests=1000)
     print(f"unloaded: p50 {calm.percentile(50):.1f} ms, p99 {calm.percentile(99):.1f} ms")
+    before = cpu_seconds(pid)
     full = ask(asker, connections=chosen.connections, requests=5000)
+    used = [after - was for after, was in zip(cpu_seconds(pid), before, strict=True)]
+    bound = full.answered / max(used)
     print(
         f"throughput: {full.rate:.0f} requests/s, {full.rate / best:.0%} of in process (bar 60 %)"
     )
     print(f"  p99 {full.percentile(99):.1f} ms, {full.refused} refused")
+    each = ", ".join(f"{1000 * one / full.answered:.2f} ms" for one in sorted(used) if one > 0.05)
+    print(
+        f"  CPU an answer, by process: {each}; with a core for each {bound:.0f} requests/s, "
+        f"{bound / best_cpu:.0%} of in process"
+    )
     many = 10 * chosen.connections
     over = ask(asker, connections=many, requests=20_000)
     offered = (over.answered + over.refused) / over.elapsed
@@ -187,9 +220,9 @@ def measure(asker: Asker, pid: int, best: float, chosen: argparse.Namespace) -> 
         f"  {over.rate:.0f} answered/s, p99 of accepted {over.percentile(99):.1f} ms, "
         f"{ratio:.1f}x unloaded (bar 2x); {over.refused} refused with 503"
     )
-    before = psutil.Process(pid).memory_info().rss
+    before = memory(pid)
     long = ask(asker, connections=chosen.connections, requests=chosen.requests)
-    grown = (psutil.Process(pid).memory_info().rss - before) / 1e6
+    grown = (memory(pid) - before) / 1e6
     wrong = calm.wrong + full.wrong + over.wrong + long.wrong
     answered = calm.answered + full.answered + over.answered + long.answered
     print(f"memory: {grown:+.1f} MB over {long.answered} answers (bar 20 MB over 100,000)")

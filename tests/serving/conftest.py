@@ -45,7 +45,7 @@ def pair_data():
 def pair(pair_data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("served") / "pair"
     model = MMAlign("visible", "victim", window=4, warm_up=0, **SMALL)
-    model.fit(pair_data["train"], pair_data["valid"]).save(folder)
+    model.fit(pair_data["train"], valid=pair_data["valid"]).save(folder)
     return folder
 
 

@@ -37,7 +37,6 @@ def sized(request, browser, url):
 @pytest.fixture
 def page(browser, url):
     page = opened(browser, url)
-    page.select_option("#clip", "0")
     yield page
     page.context.close()
 

@@ -4,17 +4,20 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from importlib.resources import files
-from typing import Any
 
 from fastapi import FastAPI, Request, Response, WebSocket
 from fastapi.exceptions import RequestValidationError
-from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
-from mmalign.serving.body import read_clips
-from mmalign.serving.gate import PREDICT
 from mmalign.serving.openapi import ANSWERED, REFUSED, described_openapi, predict_body
-from mmalign.serving.refusal import BUSY, DRAINING, RETRY_SECONDS, RefusalError
+from mmalign.serving.predicting import (
+    FAILED,
+    PREDICT,
+    json_response,
+    predicted,
+    refusal_response,
+)
+from mmalign.serving.refusal import DRAINING, RefusalError, unfit
 from mmalign.serving.schema import Health, ModelFacts
 from mmalign.serving.service import Service
 from mmalign.serving.socket import serve_stream
@@ -57,7 +60,7 @@ def build_app(service: Service) -> FastAPI:
     _add_health(app, service)
     _add_page(app)
     _add_stream(app, service)
-    _add_refusals(app, service)
+    _add_refusals(app)
     app.openapi = lambda: described_openapi(app, service)  # type: ignore[method-assign]
     return app
 
@@ -65,9 +68,7 @@ def build_app(service: Service) -> FastAPI:
 def _add_predict(app: FastAPI, service: Service) -> None:
     async def predict(request: Request) -> Response:
         """Answer for one clip or many, whatever modalities each has."""
-        answers = await service.answer(await read_clips(request, service))
-        service.metrics.count_request("predict", 200)
-        return _json({"answers": answers})
+        return await predicted(request, service)
 
     app.add_api_route(
         PREDICT,
@@ -91,31 +92,31 @@ def _add_facts(app: FastAPI, service: Service) -> None:
     @app.get("/v1/model", response_model=ModelFacts)
     async def model() -> Response:
         """Tell what the model reads and predicts, its card, and the service's limits."""
-        return _json(service.described())
+        return json_response(service.described())
 
     @app.get("/v1/examples", response_model=None)
     async def examples() -> Response:
         """List the clips that the service was started with."""
-        return _json({"examples": service.examples.listed()})
+        return json_response({"examples": service.examples.listed()})
 
     @app.get("/v1/examples/{index}", **about)  # type: ignore[arg-type]
     async def example(index: int) -> Response:
         """One of these clips, by position."""
-        return _json(service.examples.clip(index))
+        return json_response(service.examples.clip(index))
 
 
 def _add_health(app: FastAPI, service: Service) -> None:
     @app.get("/healthz", response_model=Health)
     async def healthz() -> Response:
         """Say that the process is alive."""
-        return _json({"status": "alive"})
+        return json_response({"status": "alive"})
 
     @app.get("/readyz", response_model=Health, responses={503: REFUSED[503]})
     async def readyz() -> Response:
         """Say whether requests should be sent here."""
         if service.is_stopping or service.queue.is_broken or not service.is_ready:
             raise DRAINING
-        return _json({"status": "ready"})
+        return json_response({"status": "ready"})
 
     @app.get("/metrics", response_model=None, responses={200: {"content": {"text/plain": {}}}})
     async def metrics() -> Response:
@@ -138,40 +139,20 @@ def _add_page(app: FastAPI) -> None:
     route("/page.js", "page.js")
 
 
-def _add_refusals(app: FastAPI, service: Service) -> None:
-    def count(request: Request, status: int) -> None:
-        route = "predict" if request.url.path == PREDICT else "other"
-        service.metrics.count_request(route, status)
-
-    async def refuse(request: Request, error: Exception) -> Response:
-        refusal = error if isinstance(error, RefusalError) else BUSY
-        count(request, refusal.status)
-        headers = {"Retry-After": str(RETRY_SECONDS)} if refusal.status == 503 else {}
-        if refusal.status == 408:
-            headers["Connection"] = "close"  # the rest of the body may never come
-        return _json(refusal.body(), refusal.status, headers)
+def _add_refusals(app: FastAPI) -> None:
+    async def refuse(_: Request, error: Exception) -> Response:
+        return refusal_response(error if isinstance(error, RefusalError) else FAILED)
 
     async def refuse_route(_: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 404
         code = {404: "not_found", 405: "wrong_method"}.get(status, "refused")
-        headers = getattr(error, "headers", None)
         refusal = RefusalError(status, code, "There is no such route; see /openapi.json.")
-        return _json(refusal.body(), status, headers)
+        return json_response(refusal.body(), status, getattr(error, "headers", None))
 
     async def refuse_index(_: Request, __: Exception) -> Response:
-        refusal = RefusalError(422, "does_not_fit", "Expected a whole number in the path.")
-        return _json(refusal.body(), 422)
-
-    async def fail(request: Request, _: Exception) -> Response:
-        refusal = RefusalError(500, "failed", "The service failed; its log says why.")
-        count(request, 500)
-        return _json(refusal.body(), 500)
+        return refusal_response(unfit("Expected a whole number in the path."))
 
     app.add_exception_handler(RefusalError, refuse)
     app.add_exception_handler(HTTPException, refuse_route)
     app.add_exception_handler(RequestValidationError, refuse_index)
-    app.add_exception_handler(Exception, fail)
-
-
-def _json(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return Response(to_json(content), status, headers, "application/json")
+    app.add_exception_handler(Exception, refuse)

@@ -2,8 +2,7 @@
 
 import asyncio
 
-from fastapi import Request
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 
 from mmalign.serving.asking import Asked
 from mmalign.serving.limits import Limits
