@@ -54,6 +54,8 @@ def unsealed(content: dict[str, Any]) -> dict[str, Any]:
     Raises:
         ValueError: If it is not as it was sealed.
     """
+    if SEAL not in content:
+        raise ValueError("it has no hash of its content: damaged, or of an older version")
     plain = {name: value for name, value in content.items() if name != SEAL}
     if content.get(SEAL) != _digest(plain):
         raise ValueError("its content is not what was written")

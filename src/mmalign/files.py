@@ -56,11 +56,26 @@ def read_regular(path: Path) -> bytes:
         return stream.read()
 
 
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Name the file in errors of the system that name none: a full disk is full somewhere.
+
+    Raises:
+        OSError: What the block raises, with a file.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None or error.errno is None:
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
+
+
 def write_atomically(path: Path, payload: bytes) -> None:
     """Replace path so that a reader sees the old bytes or the new, never a mixture."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with naming(path), os.fdopen(handle, "wb") as stream:
             stream.write(payload)
             stream.flush()
             os.fsync(stream.fileno())
@@ -72,17 +87,27 @@ def write_atomically(path: Path, payload: bytes) -> None:
     fsync_directory(path.parent)
 
 
+FORMULA = re.compile(r"[=@\t\r]|[+-](?![\w.$\[\]-]*$|[\d.]+ )")
+"""What a spreadsheet would compute; not a number, nor an id that begins with a hyphen."""
+
+
 def csv_bytes(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
     r"""Rows under column names as CSV; numbers keep every digit, None is an empty field.
 
-    >>> csv_bytes(["a", "b"], [[1, 0.1], [None, "x,y"]])
-    b'a,b\n1,0.1\n,"x,y"\n'
+    A text that a spreadsheet would take for a formula gets an apostrophe in front.
+
+    >>> csv_bytes(["a", "b"], [[1, 0.1], [None, "x,y"], ["=1+1", "-3g5yACw"]])
+    b'a,b\n1,0.1\n,"x,y"\n\'=1+1,-3g5yACw\n'
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
+    writer.writerow(map(_no_formula, columns))
+    writer.writerows(map(_no_formula, row) for row in rows)
     return text.getvalue().encode()
+
+
+def _no_formula(cell: object) -> object:
+    return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) else cell
 
 
 def drafts_of(path: Path) -> list[Path]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mmalign.data import Classification, Clip, Dataset, Regression, Split
-from mmalign.data.intake import gathered, labelled, task_of, with_labels_that_fit
+from mmalign.data.intake import gathered, labelled, task_of, taught, with_labels_that_fit
 from mmalign.data.labels import suggested_task
 from mmalign.errors import DataError
 
@@ -161,3 +161,10 @@ def test_a_plain_dict_of_something_else_is_refused():
         gathered({"eye": [[1.0, 2.0], [3.0]]})
     with pytest.raises(DataError, match="modality eye: not numbers"):
         labelled({"eye": [["a"]], "label": "a"}, ["eye"], AB)
+
+
+def test_no_two_clips_to_learn_from_share_an_id():
+    clips = [Clip("same", label, {"m": np.ones((2, 3))}) for label in ("a", "b")]
+    with pytest.raises(DataError, match="clip same: the id appears twice"):
+        taught(clips, ["m"], Classification(("a", "b")))
+    assert len(labelled(clips, ["m"], Classification(("a", "b")))) == 2  # to be scored they may

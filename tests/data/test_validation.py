@@ -1,10 +1,12 @@
 """Bad data is refused with its place and a way out."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import mmalign
 from mmalign.data import Classification, Clip, Dataset, Regression, Split
 from mmalign.data.validation import validate
 from mmalign.errors import DataError
@@ -97,3 +99,16 @@ def test_features_become_float32_and_must_be_a_table():
 
 def test_unlabelled_clips_have_no_labels():
     assert Split.from_clips([Clip("x", None, {})], [], Regression()).labels is None
+
+
+@pytest.mark.parametrize("label", [1e19, -1e19, 1e30, 1e300, math.inf, math.nan, 10**400])
+def test_labels_whose_squares_are_no_numbers_are_refused(label):
+    with pytest.raises(DataError, match="label"):
+        Regression().encode(label)
+    clips = [Clip(str(n), label if n == 3 else 1.0, {"a": np.ones((2, 3))}) for n in range(6)]
+    with pytest.raises(DataError, match="label"):
+        mmalign.MMAlign(epochs=1).fit(clips)
+
+
+def test_large_labels_that_can_be_learned_are_taken():
+    assert Regression().encode(-9e17) == np.float32(-9e17)

@@ -13,7 +13,7 @@ import numpy as np
 from mmalign.serving.answering import Answering
 from mmalign.serving.limits import Limits
 from mmalign.serving.loading import facts_of
-from mmalign.serving.server import make_server
+from mmalign.serving.server import bind, make_server
 from mmalign.serving.service import Service
 from mmalign.serving.worker import ThreadWorker
 
@@ -37,8 +37,8 @@ def serving(service: Service) -> Iterator[str]:
         found.append(url)
         is_up.set()
 
-    server = make_server(service, host="127.0.0.1", port=0, announce=announce)
-    thread = threading.Thread(target=server.run, daemon=True)
+    server, sockets = make_server(service, announce), [bind("127.0.0.1", 0)]
+    thread = threading.Thread(target=server.run, args=(sockets,), daemon=True)
     thread.start()
     assert is_up.wait(60)
     yield found[0]

@@ -13,6 +13,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
+from mmalign.errors import MMAlignError
+from mmalign.serving.server import bind
+
 BINARY = {"Content-Type": "application/vnd.safetensors"}
 
 
@@ -83,9 +86,19 @@ def test_twenty_restarts_under_load_lose_nothing(experts):
         assert set(counts) <= {"503"}, counts
 
 
+@pytest.mark.nightly
 def test_a_service_that_cannot_start_says_why(tmp_path):
     command = [sys.executable, "-m", "mmalign.cli.main", "serve", str(tmp_path / "nothing")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 2
     assert "there is no such directory" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_port_that_is_taken_is_told():
+    with bind("127.0.0.1", 0) as taken:
+        taken.listen()
+        with pytest.raises(MMAlignError, match="Give another --host or --port"):
+            bind("127.0.0.1", taken.getsockname()[1])
+    with pytest.raises(MMAlignError, match=r"cannot listen on 192\.0\.2\.1"):
+        bind("192.0.2.1", 0)

@@ -1,6 +1,7 @@
 """What an alignment problem must look like; every refusal says what, where and what to do."""
 
 import math
+from numbers import Integral, Real
 
 import torch
 from jaxtyping import Int
@@ -8,39 +9,76 @@ from torch import Tensor
 
 from mmalign.errors import AlignmentError
 
+MOST_ITERATIONS = 1 << 31
+LONGEST = 1 << 24
+WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
-def check_window(window: int) -> None:
-    """Refuse a radius without neighbours.
+
+def check_window(window: int, time: int = LONGEST) -> int:
+    """The radius as an integer; refuse one without neighbours, or far wider than the sequences.
 
     Raises:
-        AlignmentError: window is below 1.
+        AlignmentError: window is no integer, below 1, or absurd for sequences of so many steps.
     """
-    if window < 1:
-        raise AlignmentError(f"window must be >= 1, got {window}; the paper's default is 8")
+    if not _is_integer(window) or window < 1:
+        raise AlignmentError(f"window must be >= 1, got {_told(window)}; the paper's default is 8")
+    if window > 4 * time + 64:
+        raise AlignmentError(
+            f"window must be at most {4 * time + 64} for sequences of {time} steps, "
+            f"got {_told(window)}; a window of {time} sees all of them"
+        )
+    return int(window)
 
 
-def check_epsilon(epsilon: float) -> None:
-    """Refuse an entropic regularisation that is not a positive number.
+def check_epsilon(epsilon: float) -> float:
+    """The entropic regularisation; refuse one that is not a positive number.
 
     Raises:
         AlignmentError: epsilon is not positive and finite.
     """
-    if not 0 < epsilon < math.inf:
-        raise AlignmentError(f"epsilon must be a positive number, got {epsilon}; try 0.1")
+    if not _is_number(epsilon) or not 0 < epsilon < math.inf:
+        raise AlignmentError(f"epsilon must be a positive number, got {_told(epsilon)}; try 0.1")
+    return float(epsilon)
 
 
-def check_effort(tolerance: float, iterations: int | None) -> None:
-    """Refuse a tolerance or a number of iterations that is not positive.
+def check_effort(tolerance: float, iterations: int | None) -> tuple[float, int | None]:
+    """Tolerance and iterations; refuse those that are not positive.
 
     Raises:
-        AlignmentError: tolerance is not positive, or iterations is below 1.
+        AlignmentError: tolerance is not positive, or iterations is no integer or below 1.
     """
-    if not tolerance > 0:
-        raise AlignmentError(f"tolerance must be a positive number, got {tolerance}; try 1e-6")
-    if iterations is not None and iterations < 1:
+    if not _is_number(tolerance) or not tolerance > 0:
         raise AlignmentError(
-            f"iterations must be >= 1, got {iterations}; leave it out to solve to the tolerance"
+            f"tolerance must be a positive number, got {_told(tolerance)}; try 1e-6"
         )
+    if iterations is None:
+        return float(tolerance), None
+    if not _is_integer(iterations) or not 1 <= iterations < MOST_ITERATIONS:
+        raise AlignmentError(
+            f"iterations must be >= 1, got {_told(iterations)}; "
+            "leave it out to solve to the tolerance"
+        )
+    return float(tolerance), int(iterations)
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _is_number(value: object) -> bool:
+    """Whether it is a real number that a float can hold."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    try:
+        return float(value) == value
+    except OverflowError:
+        return False
+
+
+def _told(value: object) -> str:
+    """A number in words; anything else by its type, as it may print as gigabytes."""
+    is_short = isinstance(value, float) or (_is_integer(value) and abs(value) < 1 << 70)  # type: ignore[arg-type]
+    return str(value) if is_short else f"a {type(value).__name__}"
 
 
 def window_of(width: int) -> int:
@@ -89,12 +127,18 @@ def check_lengths(
 
 
 def _check_side(side: str, lengths: Tensor, batch: int, at_most: int | None) -> None:
+    if lengths.dtype not in WHOLE or lengths.is_meta or lengths.layout != torch.strided:
+        raise AlignmentError(
+            f"{side} lengths must be whole numbers, got {lengths.dtype} ({lengths.layout})"
+        )
     if lengths.shape != (batch,):
         raise AlignmentError(
             f"expected {batch} {side} lengths, one per clip, got shape {tuple(lengths.shape)}"
         )
     # A list of numbers is several times faster to look through than a small tensor.
     values = lengths.tolist()
+    if not values:
+        raise AlignmentError("nothing to align: the batch is empty")
     highest = max(values) if at_most is None else at_most
     if min(values) < 1 or max(values) > highest:
         clip = next(i for i, value in enumerate(values) if not 1 <= value <= highest)

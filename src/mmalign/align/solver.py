@@ -1,11 +1,8 @@
 """The front door: sequences in, plan and evidence out."""
 
-from collections.abc import Sequence
 from functools import partial
 
-import numpy as np
 import torch
-from jaxtyping import Float, Int
 from torch import Tensor
 
 from mmalign.align.checks import (
@@ -17,15 +14,10 @@ from mmalign.align.checks import (
     smallest_tolerance,
 )
 from mmalign.align.compiled import can_compile, kernels, solve_compiled
+from mmalign.align.inputs import Lengths, Source, Target, as_batch, as_lengths
 from mmalign.align.plan import BandPlan
 from mmalign.align.portable import solve_portable
 from mmalign.errors import AlignmentError
-
-Source = Float[Tensor, "... time dim"] | Float[np.ndarray, "... time dim"]
-Target = (
-    Float[Tensor, "... target_time target_dim"] | Float[np.ndarray, "... target_time target_dim"]
-)
-Lengths = Int[Tensor, "..."] | Int[np.ndarray, "..."] | Sequence[int] | int
 
 
 @torch.no_grad()
@@ -75,16 +67,16 @@ def solve(
     >>> bool(plan.converged), plan.mass.argmax(-1).tolist()
     (True, [1, 1, 1, 1])
     """
-    check_window(window)
-    check_epsilon(epsilon)
-    check_effort(tolerance, iterations)
-    first, second = _as_batch("source", source), _as_batch("target", target)
+    epsilon = check_epsilon(epsilon)
+    tolerance, iterations = check_effort(tolerance, iterations)
+    first, second = as_batch("source", source), as_batch("target", target)
     _check_pair(first, second)
+    window = check_window(window, max(first.shape[1], second.shape[1]))
     if target_lengths is None and first.shape[1] != second.shape[1]:
         target_lengths = [second.shape[1]] * second.shape[0]
     rows, columns = check_lengths(
-        _as_lengths(source_lengths, first),
-        None if target_lengths is source_lengths else _as_lengths(target_lengths, second),
+        as_lengths("source", source_lengths, first),
+        None if target_lengths is source_lengths else as_lengths("target", target_lengths, second),
         shape=(first.shape[0], first.shape[1]),
         like=first,
         target_time=second.shape[1],
@@ -104,23 +96,6 @@ def solve(
         iterations=iterations,
     )
     return plan if source.ndim == 3 else BandPlan(*(field[0] for field in plan))
-
-
-def _as_batch(side: str, steps: Source | Target) -> Tensor:
-    tensor = torch.from_numpy(steps) if isinstance(steps, np.ndarray) else steps
-    if tensor.ndim not in (2, 3) or not tensor.is_floating_point():
-        raise AlignmentError(
-            f"{side} must be floats of shape [time, dim] or [batch, time, dim], "
-            f"got {tensor.dtype} of shape {tuple(tensor.shape)}"
-        )
-    tensor = tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.float()
-    return tensor if tensor.ndim == 3 else tensor[None]
-
-
-def _as_lengths(lengths: Lengths | None, like: Tensor) -> Tensor | None:
-    if lengths is None or (isinstance(lengths, Tensor) and lengths.dtype == torch.int64):
-        return lengths if lengths is None or lengths.ndim else lengths[None]
-    return torch.as_tensor(lengths, dtype=torch.int64, device=like.device).reshape(-1)
 
 
 def _check_pair(source: Tensor, target: Tensor) -> None:

@@ -9,7 +9,8 @@ import typer
 
 from mmalign.cli import options
 from mmalign.cli.kernels import compile_once
-from mmalign.errors import ConfigError
+from mmalign.cli.stopping import say_stopped
+from mmalign.errors import ConfigError, shown
 
 if TYPE_CHECKING:
     from mmalign.experiments.engines.contract import Engine
@@ -198,14 +199,10 @@ def _run(grid: "Grid", engine: "Engine", out: Path, keep: "Keep") -> None:
     with GridProgress(grid) as progress:
         try:
             run_grid(grid, engine, progress.show, keep=keep)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as stop:
             progress.stop()
             done, total = len(grid.jobs) - len(grid.pending()), len(grid.jobs)
-            typer.echo(
-                f"stopped: {done} of {total} runs are done; the same command goes on. {out}",
-                err=True,
-            )
-            raise typer.Exit(130) from None
+            raise say_stopped(stop, f"{done} of {total} runs are done", out) from None
 
 
 def _conclude(grid: "Grid") -> None:
@@ -215,7 +212,8 @@ def _conclude(grid: "Grid") -> None:
     if failures:
         typer.echo(f"{len(failures)} failed:", err=True)
         for run, error in failures.items():
-            typer.echo(f"  {grid.describe(run)}: {error} ({grid.run_folder(run)})", err=True)
+            line = f"{grid.describe(run)}: {error} ({grid.run_folder(run)})"
+            typer.echo(f"  {shown(line)}", err=True)
         raise typer.Exit(1)
 
 
@@ -223,7 +221,7 @@ def _print_list(grid: "Grid") -> None:
     pending, failures = grid.pending(), grid.failures()
     for run in grid.jobs:
         state = "failed" if run in failures else "to do" if run in pending else "done"
-        typer.echo(f"{state:6}  {run}  {grid.describe(run)}")
+        typer.echo(f"{state:6}  {shown(f'{run}  {grid.describe(run)}')}")
     done = len(grid.jobs) - len(pending)
     typer.echo(
         f"{len(grid.placed)} entries, {len(grid.jobs)} runs: {done} done, "

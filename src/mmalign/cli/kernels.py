@@ -7,6 +7,7 @@ from pathlib import Path
 
 import typer
 
+from mmalign.align.kernels.private import private_folder
 from mmalign.progress import start_bar
 
 MODULE = "mmalign.experts.compile"
@@ -33,7 +34,7 @@ def compile_once() -> None:
 
 
 def _are_kept() -> bool:
-    """Whether compiled kernels lie beside the source, or where Numba was told to keep them."""
-    kept = os.environ.get("NUMBA_CACHE_DIR")
-    place = Path(kept) if kept else Path(__file__).parents[1]
-    return next(place.rglob("*.nbi"), None) is not None
+    """Whether compiled kernels lie beside the source, or where they are kept otherwise."""
+    told = os.environ.get("NUMBA_CACHE_DIR")
+    places = [Path(told)] if told else [Path(__file__).parents[1], private_folder()]
+    return any(next(place.rglob("*.nbi"), None) for place in places if place is not None)

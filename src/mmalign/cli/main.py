@@ -7,7 +7,8 @@ import typer
 
 from mmalign.cli import bench, data, demo, explain, methods, report, serve, train, tune, use
 from mmalign.cli.examples import examples
-from mmalign.errors import MMAlignError
+from mmalign.cli.stopping import exit_code, heed_termination
+from mmalign.errors import MMAlignError, shown
 from mmalign.version import __version__
 
 app = typer.Typer(
@@ -54,6 +55,7 @@ def options(
 
 def main() -> None:
     """Run the command line; an error of ours is one line and exit code 2."""
+    heed_termination()
     try:
         app()
     except MMAlignError as error:
@@ -61,11 +63,11 @@ def main() -> None:
         sys.exit(2)
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        typer.echo(f"error: {place}{error.strerror or error}", err=True)
+        typer.echo(f"error: {shown(f'{place}{error.strerror or error}')}", err=True)
         sys.exit(2)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         typer.echo("interrupted", err=True)
-        sys.exit(130)
+        sys.exit(exit_code(stop))
 
 
 if __name__ == "__main__":

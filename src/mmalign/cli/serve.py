@@ -1,15 +1,11 @@
 """`mmalign serve`: a run behind HTTP, and a page to try it."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from mmalign.cli import options
 from mmalign.errors import ConfigError, MMAlignError
-
-if TYPE_CHECKING:
-    from mmalign.serving.limits import Limits
-    from mmalign.serving.service import Service
 
 
 def serve(
@@ -22,7 +18,7 @@ def serve(
         str | None, typer.Option(help="Dataset whose clips the page shows; any format, or a name.")
     ] = None,
     max_batch: Annotated[int, typer.Option(min=1, help="Clips computed at once.")] = 16,
-    max_queue: Annotated[int, typer.Option(min=1, help="Clips that may wait.")] = 32,
+    max_queue: Annotated[int, typer.Option(min=1, help="Clips that may wait.")] = 16,
     max_clips: Annotated[int, typer.Option(min=1, help="Clips of a request.")] = 256,
     max_steps: Annotated[int, typer.Option(min=1, help="Steps of a sequence.")] = 2000,
     max_bytes: Annotated[int, typer.Option(min=1, help="Bytes of a request.")] = 8 << 20,
@@ -34,7 +30,16 @@ def serve(
     POST /v1/predict takes clips, /v1/stream a live sensor; GET /v1/model tells what the model
     reads. SIGTERM answers what was sent, then ends.
     """
+    try:
+        from mmalign.serving.server import bind, make_server
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"serving needs {error.name}. Install it: pip install 'mmalign[serve]'"
+        ) from error
+    from mmalign.data import load_dataset
     from mmalign.serving.limits import Limits
+    from mmalign.serving.service import Service
+    from mmalign.serving.worker import ProcessWorker
 
     limits = Limits(
         max_batch=max_batch,
@@ -43,30 +48,14 @@ def serve(
         max_steps=max_steps,
         max_bytes=max_bytes,
     )
-    service = _service(run, examples, limits, device, threads)
-    from mmalign.serving.server import make_server
-
-    make_server(service, host=host, port=port, announce=_announce).run()
+    with bind(host, port) as listening:
+        worker = ProcessWorker(run, device, threads)
+        clips = None if examples is None else load_dataset(examples)
+        service = Service(worker, worker.facts(), limits, clips)
+        make_server(service, _announce).run(sockets=[listening])
     if service.queue.is_broken:
         raise MMAlignError("the model's process has died; start the service again")
 
 
 def _announce(address: str) -> None:
     typer.echo(f"serving: {address}  (Ctrl-C stops)")
-
-
-def _service(
-    run: str, examples: str | None, limits: "Limits", device: str, threads: int
-) -> "Service":
-    try:
-        from mmalign.serving.service import Service
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"serving needs {error.name}. Install it: pip install 'mmalign[serve]'"
-        ) from error
-    from mmalign.data import load_dataset
-    from mmalign.serving.worker import ProcessWorker
-
-    worker = ProcessWorker(run, device, threads)
-    clips = None if examples is None else load_dataset(examples)
-    return Service(worker, worker.facts(), limits, clips)

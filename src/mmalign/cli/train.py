@@ -9,6 +9,7 @@ import typer
 
 from mmalign.cli import options
 from mmalign.cli.kernels import compile_once
+from mmalign.cli.stopping import say_stopped
 
 
 def train(
@@ -60,6 +61,7 @@ def train(
     from mmalign.cli.live import LiveLine, ModalityLine
     from mmalign.cli.trainees import Asked
     from mmalign.data import load_dataset
+    from mmalign.runs.claim import FinishedFolderError
     from mmalign.runs.run import Run
     from mmalign.training.config import IMPROVED, STRONG
     from mmalign.training.distributed import join_world
@@ -89,7 +91,14 @@ def train(
     line = ModalityLine if asked.is_of_experts else LiveLine
     with join_world(place) as world, line(is_on=world.is_leader, events=events) as live:
         run = Run(make(dataset, place, world), out)
-        result = run.execute(live.show)
+        try:
+            result = run.execute(live.show)
+        except FinishedFolderError:
+            result = run.result()
+            typer.echo(f"this run is finished already: {out}", err=True)
+        except KeyboardInterrupt as stop:
+            live.stop()
+            raise say_stopped(stop, run.progress(), out) from None
         live.stop()
         if world.is_leader:
             show = _print_subsets if "subsets" in result else _print_result

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mmalign.cli import options
+from mmalign.cli.stopping import say_stopped
 from mmalign.progress import Display, start_bar
 
 if TYPE_CHECKING:
@@ -76,7 +77,14 @@ def tune(
         for name, why in search.useless.items():
             typer.echo(f"not searched: {name} ({why})", err=True)
         with SearchProgress(trials) as progress:
-            tuned = run_search(search, out, trials=trials, engine=runner, on_change=progress.show)
+            try:
+                tuned = run_search(
+                    search, out, trials=trials, engine=runner, on_change=progress.show
+                )
+            except KeyboardInterrupt as stop:
+                progress.stop()
+                saved = f"{progress.finished} of {trials} trials are finished"
+                raise say_stopped(stop, saved, out) from None
     _print_tuned(search, tuned, out)
 
 
@@ -86,6 +94,7 @@ class SearchProgress(Display):
     def __init__(self, total: int) -> None:
         self.total = total
         self.seen: set[int] | None = None
+        self.finished = 0
 
     def __enter__(self) -> "SearchProgress":
         return self
@@ -98,6 +107,7 @@ class SearchProgress(Display):
             (f"best {t.score:.4f} (trial {t.number})" for t in ranked(trials)), "no score yet"
         )
         finished = [trial for trial in trials if trial.is_finished]
+        self.finished = len(finished)
         if sys.stderr.isatty():
             self.bar = self.bar or start_bar("", self.total, is_kept=True)
             self.bar.update(self.bar.task_ids[0], completed=len(finished), description=best)

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from mmalign.cli import options
+from mmalign.errors import shown
 
 MARKS = {"good": "ok  ", "note": "note", "off": "OFF "}
 
@@ -24,6 +25,6 @@ def verify(
 
     findings = check(path, ReadOptions(label=label, vectors=vectors))
     for finding in findings:
-        typer.echo(f"{MARKS[finding.verdict]}  {finding.text}")
+        typer.echo(f"{MARKS[finding.verdict]}  {shown(finding.text)}")
     if any(finding.verdict == "off" for finding in findings):
         raise typer.Exit(1)

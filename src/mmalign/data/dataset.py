@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from mmalign.data.split import Split
 from mmalign.data.task import Task
-from mmalign.errors import DataError
+from mmalign.errors import DataError, shown
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,10 @@ class Dataset:
     dims: Mapping[str, int]
     splits: Mapping[str, Split]
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        # They may quote a file, and are shown on terminals.
+        object.__setattr__(self, "notes", tuple(shown(str(note)) for note in self.notes))
 
     def __getitem__(self, split: str) -> Split:
         if split not in self.splits:

@@ -39,8 +39,8 @@ def labelled(clips: Clips, modalities: Sequence[str], task: Task) -> Split:
         )
     given = written(rows)
     if isinstance(own_task, Regression):
-        # Another corpus may have another range; what its own task let in is not measured again.
-        labels: Labels = np.asarray(given, np.float32)
+        # Another corpus may have another range: its own is the one that its labels must keep.
+        labels: Labels = encode_labels(_ids(rows), given, own_task)
     else:
         labels = encode_labels(_ids(rows), given, task)
     return unlabelled(rows, modalities, task).with_known_features(labels=labels)
@@ -99,6 +99,23 @@ def modalities_in(rows: Split | list[Clip]) -> list[str]:
     if isinstance(rows, Split):
         return list(rows.sequences)
     return list(dict.fromkeys(name for clip in rows for name in clip.sequences))
+
+
+def taught(clips: Clips, modalities: Sequence[str], task: Task) -> Split:
+    """Clips to learn from: as `labelled`, and no two of one id.
+
+    Raises:
+        DataError: If an id appears twice, or as `labelled`.
+    """
+    split = labelled(clips, modalities, task)
+    seen: set[str] = set()
+    for clip_id in split.ids:
+        if clip_id in seen:
+            raise DataError(
+                "the id appears twice", clip=clip_id, fix="Give each clip an id of its own."
+            )
+        seen.add(clip_id)
+    return split
 
 
 def with_labels_that_fit(clips: Clips, modalities: Sequence[str], task: Task) -> Split:

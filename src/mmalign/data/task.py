@@ -10,6 +10,9 @@ from jaxtyping import Float32, Int64, Shaped
 
 from mmalign.errors import DataError
 
+LARGEST_LABEL = 1e18
+"""Losses square labels, and float32 ends at 3e38."""
+
 Label = float | int | str
 Labels = Float32[np.ndarray, " _"] | Int64[np.ndarray, " _"]
 
@@ -28,8 +31,9 @@ class Regression:
             DataError: If the label is not a finite number inside the range.
         """
         try:
-            value = np.float32(label)
-        except (TypeError, ValueError) as error:
+            with np.errstate(over="ignore"):
+                value = np.float32(label)
+        except (TypeError, ValueError, OverflowError) as error:
             raise DataError(
                 f"label {label!r} is not a number", fix="Correct the label, or leave the clip out."
             ) from error
@@ -37,6 +41,11 @@ class Regression:
             raise DataError(
                 f"label {label} is outside {self.low:g}..{self.high:g}",
                 fix="Correct the label, or leave the clip out.",
+            )
+        if abs(value) > LARGEST_LABEL:
+            raise DataError(
+                f"label {label} is too large to learn from",
+                fix=f"Give labels in larger units, below {LARGEST_LABEL:g}.",
             )
         return value
 

@@ -6,9 +6,10 @@ import numpy as np
 
 from mmalign.data.columns import first_misfit
 from mmalign.data.dataset import Dataset
+from mmalign.data.names import check_names
 from mmalign.data.split import Split
 from mmalign.data.split_names import SPLITS
-from mmalign.data.task import Classification
+from mmalign.data.task import LARGEST_LABEL, Classification
 from mmalign.errors import DataError, located
 
 
@@ -23,12 +24,17 @@ def validate(dataset: Dataset) -> Dataset:
         raise DataError("no splits", fix=f"Expected some of {', '.join(SPLITS)}.")
     if not dataset.dims:
         raise DataError("no modalities", fix="Give each clip a sequence of one or more.")
+    check_names("modality", dataset.dims)
+    if isinstance(dataset.task, Classification):
+        check_names("class", dataset.task.classes)
     owner: dict[str, str] = {}
     for name, split in dataset.splits.items():
         with located(split=name):
             _validate_split(name, split)
             _validate_features(split, dataset.dims)
             _validate_labels(split, dataset)
+            check_names("id", split.ids)
+            check_names("group", split.groups or ())
             _claim_ids(name, split, owner)
     return dataset
 
@@ -72,7 +78,7 @@ def _validate_labels(split: Split, dataset: Dataset) -> None:
     if isinstance(task, Classification):
         is_bad = (labels < 0) | (labels >= len(task.classes))
     else:
-        is_bad = ~(np.isfinite(labels) & (labels >= task.low) & (labels <= task.high))
+        is_bad = ~((labels >= task.low) & (labels <= task.high) & (abs(labels) <= LARGEST_LABEL))
     if is_bad.any():
         first = int(np.argmax(is_bad))
         with located(clip=split.ids[first]):

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from mmalign.data.clip import Clip
-from mmalign.data.intake import Clips, labelled, modalities_in
+from mmalign.data.intake import Clips, modalities_in, taught
 from mmalign.data.missingness import surviving_ids
 from mmalign.data.split import Split
 from mmalign.data.task import Task
@@ -48,7 +48,7 @@ def labelled_split(name: str, clips: Clips, modalities: list[str], task: Task) -
         DataError: If a clip has no label, or one that is not the task's.
     """
     with located(split=name):
-        return labelled(clips, modalities, task)
+        return taught(clips, modalities, task)
 
 
 def first_width(split: Split, modality: str) -> int:

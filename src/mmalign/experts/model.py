@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from mmalign.data.intake import Clips, gathered, labelled, task_of, with_labels_that_fit
+from mmalign.data.intake import Clips, gathered, labelled, task_of, taught, with_labels_that_fit
 from mmalign.data.non_finite import require_finite
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task
@@ -83,7 +83,7 @@ class Experts:
         rows = gathered(train)
         task = task_of(rows)
         names = self.modalities or _modalities(rows)
-        split = labelled(rows, names, task)
+        split = taught(rows, names, task)
         members = _members(split, groups)
         lessons = {
             name: replace(_lesson(split, name, task, members, self.seed), epochs=self.epochs)

@@ -8,6 +8,8 @@ from itertools import chain, combinations
 
 import numpy as np
 
+from mmalign.data.names import check_names
+from mmalign.data.task import Classification
 from mmalign.experts.modality import ModalityExperts
 from mmalign.experts.panel import Panel
 from mmalign.experts.patterns import KERNELS, Patterns
@@ -29,6 +31,9 @@ def check_panel(panel: Panel) -> None:
     modalities = panel.modalities
     if not 1 <= len(modalities) <= MOST_MODALITIES:
         raise ValueError(f"{len(modalities)} modalities")
+    check_names("modality", modalities)
+    if isinstance(panel.task, Classification):
+        check_names("class", panel.task.classes)
     widths = {name: len(panel.members[name,].taps.inputs.mean) for name in modalities}
     for names, member in panel.members.items():
         if not names or not set(names) <= set(modalities) or len(set(names)) < len(names):

@@ -7,7 +7,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
-from mmalign.data.task import task_from_json, task_to_json
+from mmalign.data.names import check_names
+from mmalign.data.task import Classification, task_from_json, task_to_json
 from mmalign.errors import ConfigError, CorruptArtifactError, DataError, MMAlignError
 from mmalign.predictor.predictor import Predictor
 from mmalign.predictor.scaling import AS_PRINTED
@@ -90,6 +91,8 @@ def artifact_of(saved: Saved, folder: Path) -> Artifact:
         raise MMAlignError(f"{folder}: this run is of {settings['kind']}, which do not align.")
     try:
         task = task_from_json(settings["task"])
+        if isinstance(task, Classification):
+            check_names("class", task.classes)
         config = config_from(settings["config"])
         model = network_from(settings, config, task, load_tensors(saved.weights))
     except UNFIT as error:

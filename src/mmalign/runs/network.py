@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
+from mmalign.data.names import check_names
 from mmalign.data.task import Task
 from mmalign.imputers.bank import Direction
 from mmalign.model.loading import check_weights
@@ -67,6 +68,7 @@ def network_from(
         model.backbone.learn_gaps(gapped)
         return model
 
+    check_names("modality", modalities)
     _check_parts(config, modalities, directions, most=len(known))
     check_weights(make, known)
     model = make()

@@ -4,6 +4,7 @@ This is the one executor: `mmalign train`, a cell of a grid and a trial of a sea
 same directory, whatever is trained.
 """
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import torch
 
-from mmalign.files import drafts_of
+from mmalign.files import drafts_of, read_regular
 from mmalign.runs.checkpoint import CHECKPOINT
 from mmalign.runs.claim import (
     BusyFolderError,
@@ -23,7 +24,7 @@ from mmalign.runs.claim import (
 )
 from mmalign.runs.machine import describe_machine
 from mmalign.runs.manifest import MANIFEST, MASKS, SAVED_FILES, read_record, seal
-from mmalign.runs.records import METRICS, write_json
+from mmalign.runs.records import METRICS, differences, read_json, write_json
 from mmalign.runs.result import PREDICTIONS, RESULT, TIMING, Result
 from mmalign.training.distributed import World
 from mmalign.training.losses import TrainingError
@@ -98,6 +99,34 @@ class Run:
     def seconds(self) -> float:
         """How long the finished run trained."""
         return float(read_record(self.out, TIMING)["seconds"])
+
+    def progress(self) -> str:
+        """What is saved of a run that was stopped, in words."""
+        try:
+            records = read_regular(self.out / METRICS).splitlines()
+        except OSError:
+            return "nothing is saved yet"
+        noun = "modality" if records and b'"modality"' in records[-1] else "epoch"
+        return f"{noun} {len(records)} is saved"
+
+    def result(self) -> Result:
+        """What the finished run found.
+
+        Raises:
+            FinishedFolderError: If it is not this run that is finished there, or it diverged.
+            MMAlignError: If the directory is damaged.
+        """
+        finished = f"{self.out}: this run is finished"
+        known = read_json(self.out / IDENTITY, fix="Delete the directory.")
+        changes = differences(known, json.loads(json.dumps(self._identity())))
+        if changes:
+            raise FinishedFolderError(
+                f"{finished}, and another one; {'; '.join(changes)}. Give another --out."
+            )
+        result = read_record(self.out, RESULT)
+        if result.get("diverged"):
+            raise FinishedFolderError(f"{finished}: it diverged, {result['diverged']}")
+        return result
 
     def restart(self) -> None:
         """Make the directory this run's, and forget what was trained in it.

@@ -12,6 +12,7 @@ from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
 from mmalign.serving.body import read_clips
+from mmalign.serving.gate import PREDICT
 from mmalign.serving.openapi import ANSWERED, REFUSED, described_openapi, predict_body
 from mmalign.serving.refusal import BUSY, DRAINING, RETRY_SECONDS, RefusalError
 from mmalign.serving.schema import Health, ModelFacts
@@ -69,7 +70,7 @@ def _add_predict(app: FastAPI, service: Service) -> None:
         return _json({"answers": answers})
 
     app.add_api_route(
-        "/v1/predict",
+        PREDICT,
         predict,
         methods=["POST"],
         response_model=None,
@@ -138,9 +139,13 @@ def _add_page(app: FastAPI) -> None:
 
 
 def _add_refusals(app: FastAPI, service: Service) -> None:
-    async def refuse(_: Request, error: Exception) -> Response:
+    def count(request: Request, status: int) -> None:
+        route = "predict" if request.url.path == PREDICT else "other"
+        service.metrics.count_request(route, status)
+
+    async def refuse(request: Request, error: Exception) -> Response:
         refusal = error if isinstance(error, RefusalError) else BUSY
-        service.metrics.count_request("predict", refusal.status)
+        count(request, refusal.status)
         headers = {"Retry-After": str(RETRY_SECONDS)} if refusal.status == 503 else {}
         if refusal.status == 408:
             headers["Connection"] = "close"  # the rest of the body may never come
@@ -157,9 +162,9 @@ def _add_refusals(app: FastAPI, service: Service) -> None:
         refusal = RefusalError(422, "does_not_fit", "Expected a whole number in the path.")
         return _json(refusal.body(), 422)
 
-    async def fail(_: Request, __: Exception) -> Response:
+    async def fail(request: Request, _: Exception) -> Response:
         refusal = RefusalError(500, "failed", "The service failed; its log says why.")
-        service.metrics.count_request("predict", 500)
+        count(request, 500)
         return _json(refusal.body(), 500)
 
     app.add_exception_handler(RefusalError, refuse)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mmalign.data.task import Classification, Task
+from mmalign.data.task import Task
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,3 @@ class Facts:
     imputes: tuple[str, ...]
     directions: tuple[tuple[str, str], ...]
     card: str = ""
-
-    @property
-    def classes(self) -> tuple[str, ...] | None:
-        """Names of the classes; none where numbers are predicted."""
-        return self.task.classes if isinstance(self.task, Classification) else None

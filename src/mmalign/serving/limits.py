@@ -27,7 +27,7 @@ class Limits:
     max_steps: int = 2000
     max_plan_steps: int = 256
     max_batch: int = 16
-    max_queue: int = 32
+    max_queue: int = 16
     max_streams: int = 64
     body_seconds: float = 10.0
 

@@ -10,6 +10,7 @@ from types import FrameType
 
 import uvicorn
 
+from mmalign.errors import MMAlignError
 from mmalign.serving.app import build_app
 from mmalign.serving.gate import Gate
 from mmalign.serving.service import Service
@@ -51,8 +52,9 @@ class DrainingServer(uvicorn.Server):
             for kind, handler in before.items():
                 signal.signal(kind, handler)
 
-    def _stop(self, _: int, __: FrameType | None) -> None:
-        self.force_exit = self.should_exit and self.force_exit
+    def _stop(self, kind: int, _: FrameType | None) -> None:
+        """Stop; a second Ctrl-C does not wait for answers."""
+        self.force_exit = self.should_exit and kind == signal.SIGINT
         self.should_exit = True
 
     async def on_tick(self, counter: int) -> bool:
@@ -70,21 +72,36 @@ class DrainingServer(uvicorn.Server):
         await super().shutdown(sockets=None)
 
 
-def make_server(
-    service: Service, *, host: str, port: int, announce: Announce = lambda _: None
-) -> DrainingServer:
-    """A server for the service; `run` returns when it was told to stop.
+def bind(host: str, port: int) -> socket.socket:
+    """Reserve a port, before anything else takes time.
+
+    Raises:
+        MMAlignError: If it is taken, or there is no such address here.
+    """
+    try:
+        ((family, _, _, _, place), *_) = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        bound = socket.socket(family, socket.SOCK_STREAM)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(place)
+    except OSError as error:
+        reason = error.strerror or error
+        raise MMAlignError(
+            f"cannot listen on {host}, port {port}: {reason}. Give another --host or --port."
+        ) from error
+    return bound
+
+
+def make_server(service: Service, announce: Announce = lambda _: None) -> DrainingServer:
+    """A server for the service; `run(sockets=[…])` returns when it was told to stop.
 
     Args:
         service: What is served.
-        host: Address to listen on.
-        port: Port to listen on; 0 is any that is free.
         announce: Is told the URL when requests are taken.
     """
     config = uvicorn.Config(
         Gate(build_app(service), service),
-        host=host,
-        port=port,
         log_level="warning",
         access_log=False,
         server_header=False,

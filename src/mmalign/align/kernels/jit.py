@@ -5,6 +5,8 @@ from typing import Any
 
 import numba
 
+from mmalign.align.kernels.private import is_private, private_folder
+
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compiles to machine code, once per machine where the result can be kept, without the GIL.
@@ -13,12 +15,14 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     the file of the function that Python calls: after editing what that function uses, delete
     ``__pycache__``.
     """
-    return _jit(function)
+    jit: Callable[..., Any] = _jit(function)
+    return jit
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compiles to machine code that becomes part of whatever kernel uses it."""
-    return _jit(function, forceinline=True)
+    jit: Callable[..., Any] = _jit(function, forceinline=True)
+    return jit
 
 
 def reordered(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -26,15 +30,32 @@ def reordered(function: Callable[..., Any]) -> Callable[..., Any]:
 
     They then differ in the last digits from one kind of CPU to another, as those of BLAS do.
     """
-    return _jit(function, fastmath={"contract", "reassoc", "nsz"})
+    jit: Callable[..., Any] = _jit(function, fastmath={"contract", "reassoc", "nsz"})
+    return jit
 
 
-def _jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+def _jit(function: Callable[..., Any], **options: Any) -> Any:
+    """Numba unpickles what it kept: it is kept where nobody else can write, or not at all."""
     usual: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
     options = usual | options
-    jit: Callable[..., Any]
+    kept = _kept(function, options)
+    if kept is not None:
+        return kept
+    config: Any = numba.config
+    folder, before = private_folder(), config.CACHE_DIR
+    if folder is not None:
+        config.CACHE_DIR = str(folder)
+        try:
+            kept = _kept(function, options)
+        finally:
+            config.CACHE_DIR = before
+    return kept if kept is not None else numba.njit(**options)(function)
+
+
+def _kept(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """The function with a cache, or None where there is no directory for one that is private."""
     try:
-        jit = numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # no directory that Numba may write to: compile in every process
-        jit = numba.njit(**options)(function)
-    return jit
+        jit: Any = numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # no directory that Numba may write to
+        return None
+    return jit if is_private(jit.stats.cache_path) else None

@@ -26,7 +26,7 @@ from mmalign.data.split import Split
 from mmalign.data.task import Classification, task_to_json
 from mmalign.data.validation import validate
 from mmalign.errors import DataError
-from mmalign.files import new_directory
+from mmalign.files import naming, new_directory
 from mmalign.progress import track
 
 OBSERVED_TYPE = pa.list_(pa.field("element", pa.bool_(), nullable=False))
@@ -60,7 +60,7 @@ def _write_split(dataset: Dataset, split: Split, file: Path) -> None:
         "write_page_checksum": True,
         "write_statistics": False,
     }
-    with pq.ParquetWriter(file, schema, **options) as writer:
+    with naming(file), pq.ParquetWriter(file, schema, **options) as writer:
         groups = _row_groups(split)
         for rows in track(groups, f"writing {file.name}"):
             table = _to_table(split.select(rows), dataset, schema)

@@ -80,6 +80,7 @@ def _run(line: Connection, serve: Serve) -> NoReturn:
     """Fork when told, until the line breaks."""
     # Ctrl-C reaches every process of the terminal; only the first one shall act on it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     children: set[int] = set()
     try:
         with contextlib.suppress(EOFError, OSError):

@@ -1,0 +1,73 @@
+"""Commands that are stopped say what is saved; the same command goes on, and says when done."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_train import FLAGS, SMALL, mmalign
+
+TRAIN = ["train", "twin", *FLAGS, *SMALL, "--set", "epochs=400", "--set", "patience=400", "--out"]
+BENCH = ["bench", "twin", "--suite", "main", "--pairs", "visible:victim", "--survival", "0.5"]
+BENCH += ["--seeds", "2", "--jobs", "1", *SMALL, "--set", "epochs=40", "--out"]
+TUNE = ["tune", "twin", *FLAGS, *SMALL, "--trials", "50", "--set", "epochs=30", "--out"]
+
+
+def stopped(command: list, out: Path, marker: str, number: int) -> tuple[int, str]:
+    """Start a command, and stop it once a file shows that it is at work."""
+    words = [sys.executable, "-m", "mmalign.cli.main", *map(str, command), str(out)]
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    deadline = time.monotonic() + 120
+    while not list(out.glob(marker)) and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.05)
+    process.send_signal(number)
+    return process.wait(timeout=60), process.stderr.read()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_training_that_is_stopped_says_which_epoch_is_saved(tmp_path, number, code):
+    found, told = stopped(TRAIN, tmp_path / "run", "metrics.jsonl", number)
+    assert found == code
+    assert "is saved; the same command goes on" in told.splitlines()[-1]
+    assert "stopped: epoch " in told
+    assert "Traceback" not in told
+
+
+@pytest.mark.parametrize(
+    ("command", "marker"), [(BENCH, "runs/*/run.json"), (TUNE, "runs/*/run.json")]
+)
+def test_sigterm_ends_a_grid_and_a_search_as_ctrl_c_does(tmp_path, command, marker):
+    found, told = stopped(command, tmp_path / "out", marker, signal.SIGTERM)
+    assert found == 143, told
+    assert "the same command goes on" in told
+    assert "Traceback" not in told
+
+
+def test_the_command_of_a_finished_run_says_so_and_succeeds(tmp_path):
+    command = ["train", "twin", *FLAGS, *SMALL, "--set", "epochs=1", "--out", tmp_path / "run"]
+    first = mmalign(*command)
+    again = mmalign(*command)
+    assert (first.returncode, again.returncode) == (0, 0), again.stderr
+    assert "this run is finished already" in again.stderr
+    assert again.stdout == first.stdout
+    other = mmalign(*command, "--seed", "3")
+    assert other.returncode == 2
+    assert "seed was 0, is 3" in other.stderr
+
+
+def test_a_full_disk_names_the_file(tmp_path):
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+
+    command = ["train", "twin", *FLAGS, *SMALL, "--set", "epochs=1", "--out", tmp_path / "run"]
+    words = [sys.executable, "-m", "mmalign.cli.main", *map(str, command)]
+    done = subprocess.run(words, capture_output=True, text=True, preexec_fn=limit, env=os.environ)
+    assert done.returncode == 2
+    assert "state.safetensors: File too large" in done.stderr
+    assert "Traceback" not in done.stderr
