@@ -70,8 +70,8 @@ def test_zero_puts_zeros_there():
 
 
 def test_what_nothing_is_left_of_is_refused_and_so_is_another_way():
-    empty = [*WHOLE, replace(WHOLE[0], id="x", sequences={"pose": np.full((4, 4), np.nan)})]
-    with pytest.raises(DataError, match="clip x: the clip has none of the model's"):
+    empty = [*WHOLE, replace(WHOLE[0], id="empty", sequences={"pose": np.full((4, 4), np.nan)})]
+    with pytest.raises(DataError, match="clip empty: the clip has none of the model's"):
         mmalign.MMAlign(non_finite="gap", epochs=1).fit(empty)
     for settings, _ in KINDS.values():
         with pytest.raises(

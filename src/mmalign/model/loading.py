@@ -22,10 +22,9 @@ def check_weights(make: Callable[[], nn.Module], weights: Mapping[str, Tensor]) 
     problems += [f"{name} is not known" for name in weights if name not in expected]
     for name, wanted in expected.items():
         given = weights.get(name, wanted)
-        # One floating type is as good as another: a buffer of float64 may be kept in float32.
-        is_alike = given.dtype == wanted.dtype or (
-            given.is_floating_point() and wanted.is_floating_point()
-        )
+        # Files keep all numbers in float32, also a buffer that is computed with in float64.
+        is_kept = given.dtype == torch.float32 and wanted.is_floating_point()
+        is_alike = given.dtype == wanted.dtype or is_kept
         if given.shape != wanted.shape or not is_alike:
             problems.append(
                 f"{name} is {given.dtype} {list(given.shape)}, "
