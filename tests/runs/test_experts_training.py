@@ -76,6 +76,9 @@ def test_a_run_directory_holds_what_it_promises(finished):
         "checkpoint",
     }
     card = (finished / "README.md").read_text()
+    assert "Data: train 24 clips, valid 9 clips, test 12 clips; content hash `" in card
+    assert "Protocol: none, modalities are missing as they were recorded." in card
+    assert "Limits: " in card
     assert all(f"| {name} | {dim} | a " in card for name, dim in DIMS.items())
     assert load_masks(finished) is None
     with pytest.raises(MMAlignError, match="of experts, which do not align"):

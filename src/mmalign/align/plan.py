@@ -34,6 +34,18 @@ class BandPlan(NamedTuple):
     source_lengths: Int[Tensor, "*batch"]
     target_lengths: Int[Tensor, "*batch"]
 
+    def __repr__(self) -> str:
+        plans, solved = self.converged.numel(), int(self.converged.sum())
+        steps = (
+            f"{self.mass.shape[-2]} steps"
+            if plans != 1
+            else (f"{int(self.source_lengths.sum())} to {int(self.target_lengths.sum())} steps")
+        )
+        return (
+            f"BandPlan({plans} plan{'s' if plans != 1 else ''}, {steps}, window {self.window}, "
+            f"{solved} of {plans} converged)"
+        )
+
     @property
     def window(self) -> int:
         """Radius of the band."""

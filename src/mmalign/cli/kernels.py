@@ -7,7 +7,6 @@ from pathlib import Path
 
 import typer
 
-from mmalign.align.kernels.private import private_folder
 from mmalign.progress import start_bar
 
 MODULE = "mmalign.experts.compile"
@@ -35,6 +34,8 @@ def compile_once() -> None:
 
 def _are_kept() -> bool:
     """Whether compiled kernels lie beside the source, or where they are kept otherwise."""
+    from mmalign.align.kernels.private import private_folder
+
     told = os.environ.get("NUMBA_CACHE_DIR")
     places = [Path(told)] if told else [Path(__file__).parents[1], private_folder()]
     return any(next(place.rglob("*.nbi"), None) for place in places if place is not None)

@@ -1,5 +1,11 @@
 """The model card: what a model is and how to load it, in words."""
 
+from collections.abc import Mapping
+from typing import Any
+
+from mmalign.data.dataset import Dataset
+from mmalign.data.fingerprint import dataset_hash
+from mmalign.data.split import Split
 from mmalign.data.task import Classification, Task
 from mmalign.version import __version__
 
@@ -9,6 +15,23 @@ def task_in_words(task: Task) -> str:
     if isinstance(task, Classification):
         return f"classification into {', '.join(task.classes)}"
     return "regression"
+
+
+def data_in_words(dataset: Dataset, protocol: Mapping[str, Any] | None) -> str:
+    """What a model was trained and tested on, what was taken away, and what that means."""
+    counts = ", ".join(f"{name} {_clips(split)}" for name, split in dataset.splits.items())
+    facts = ", ".join(f"{name} {value}" for name, value in (protocol or {}).items())
+    return (
+        f"Data: {counts}; content hash `{dataset_hash(dataset)[:16]}`.\n"
+        f"Protocol: {facts or 'none, modalities are missing as they were recorded'}.\n"
+        "Limits: scores hold for people, sensors and labels like these. Where people or videos are "
+        "in two splits, scores are too good. A subset that few clips have is known less well.\n"
+    )
+
+
+def _clips(split: Split) -> str:
+    groups = "" if split.groups is None else f" of {len(set(split.groups))} people or videos"
+    return f"{len(split)} clips{groups}"
 
 
 def card_text(*, tag: str, title: str, body: str, comment: str) -> str:

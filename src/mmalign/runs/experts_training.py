@@ -15,6 +15,7 @@ from mmalign.errors import DataError, located
 from mmalign.experts.contract import EPOCHS, Lesson
 from mmalign.experts.modality import ModalityExperts, learn_modality
 from mmalign.experts.model import Experts
+from mmalign.runs.card import data_in_words
 from mmalign.runs.checkpoint import CHECKPOINT
 from mmalign.runs.experts_artifact import KIND, describe_modality, saved_experts
 from mmalign.runs.experts_checkpoint import Progress
@@ -107,7 +108,8 @@ class ExpertsTraining:
         result = outcome.result(self._config(), protocol_facts(self.protocols), first)
         write_json(folder / TIMING, {"seconds": seconds})
         write_json(folder / RESULT, result)
-        write_saved(folder, saved_experts(model, subsets_summary(result)))
+        about = data_in_words(self._used, protocol_facts(self.protocols))
+        write_saved(folder, saved_experts(model, f"{about}\n{subsets_summary(result)}"))
         return result
 
     def _config(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from mmalign.data.split import Split
 from mmalign.data.task import Labels
 from mmalign.errors import DataError, located
 from mmalign.predictor.features import check_any, with_modalities
+from mmalign.runs.card import data_in_words
 from mmalign.runs.epochs import (
     OnEpoch,
     require_labels,
@@ -108,7 +109,8 @@ class NetworkTraining:
         found = outcome.result(protocol_facts(self.protocols), self._first)
         result = {**found, "subsets": without_nan(scored)}
         scores = scores_in_words(result, keep=self.config.keep).lstrip()
-        in_words = f"{scores}\n{subsets_summary(result)}"
+        about = data_in_words(self._used, protocol_facts(self.protocols))
+        in_words = f"{about}\n{scores}\n{subsets_summary(result)}"
         write_outcome(outcome, result, in_words, folder)
         return result
 

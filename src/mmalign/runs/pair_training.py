@@ -11,6 +11,7 @@ from mmalign.data.dataset import Dataset
 from mmalign.data.fingerprint import dataset_hash
 from mmalign.data.missingness import Protocol
 from mmalign.errors import ConfigError
+from mmalign.runs.card import data_in_words
 from mmalign.runs.epochs import (
     OnEpoch,
     require_labels,
@@ -98,7 +99,9 @@ class PairTraining:
         protocol.masks(self.dataset).save(folder / MASKS)
         facts = {k: v for k, v in asdict(protocol).items() if k != "setting"}
         result = outcome.result(facts, self.dataset)
-        write_outcome(outcome, result, summary(result, keep=self.config.keep), folder)
+        about = data_in_words(self.dataset, facts)
+        in_words = f"{about}\n{summary(result, keep=self.config.keep)}"
+        write_outcome(outcome, result, in_words, folder)
         return result
 
     @property

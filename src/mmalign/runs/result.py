@@ -116,4 +116,7 @@ def scores_in_words(result: Result, *, keep: str) -> str:
                 if value is not None and "/" not in name
             )
             lines.append(f"- {split}: {shown}")
+            floor = result["floor"].get(split, {})
+            beside = ", ".join(f"{n} {v:.3f}" for n, v in floor.items() if v and "/" not in n)
+            lines += [f"  (a constant: {beside})"] if beside else []
     return "\n".join(lines) + "\n"
