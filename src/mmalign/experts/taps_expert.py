@@ -65,12 +65,14 @@ class TapsExpert(Expert):
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Take over what `state` gave."""
-        gain, self.mean, self.scale, _ = map(float, state["numbers"])
+        gain, self.mean, self.scale, blocks = map(float, state["numbers"])
         centre, mean, scale = (state[f"inputs/{name}"] for name in ("centre", "mean", "scale"))
         self.inputs = Inputs(bool(centre.item()), mean, scale)
         weights = {k: np.array(v, np.float32) for k, v in under(state, "network").items()}
         self.reader = TapsReader(weights, gain)
         self.reader.check_shapes(channels=len(mean))
+        if blocks != self.reader.blocks:
+            raise ValueError(f"{blocks:g} blocks, but arrays of {self.reader.blocks}")
         self.dim = len(weights["norm.weight"])
 
 

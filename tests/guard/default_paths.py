@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import mmalign
 from mmalign.data import load_dataset, write_native
@@ -31,7 +31,7 @@ STARTS_A_PROCESS = ("csd",)
 
 
 def samples() -> dict[str, Callable[[Path], Path]]:
-    file = Path(__file__).parent / "data" / "readers" / "conftest.py"
+    file = Path(__file__).parents[1] / "data" / "readers" / "conftest.py"
     spec = importlib.util.spec_from_file_location("samples", file)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -13,7 +13,7 @@ import pytest
 
 from tests import conftest
 
-SOURCE = Path(__file__).parents[1] / "src" / "mmalign"
+SOURCE = Path(__file__).parents[2] / "src" / "mmalign"
 MODULES = (
     "pickle",
     "cPickle",

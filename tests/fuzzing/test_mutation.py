@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutation import places
+from tests.fuzzing.mutation import places
 
 
 def test_there_are_places_to_change():

@@ -1,7 +1,7 @@
 """Change one operator or number of the source at a time and see that a test fails.
 
-Run: `python tests/mutation.py MUTANTS SEED`, which prints the survivors and the share that was
-killed. A copy of the checkout is changed, never the checkout itself.
+Run: `python tests/fuzzing/mutation.py MUTANTS SEED`, which prints how many were killed, and the
+survivors. A copy of the checkout is changed, never the checkout itself.
 """
 
 import ast
@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TARGETS = {
     "src/mmalign/align": ("tests/align", "src/mmalign/align"),
     "src/mmalign/data/missingness": ("tests/data/missingness", "src/mmalign/data/missingness"),
