@@ -76,9 +76,8 @@ def _chunks(data: Bytes) -> Iterator[Chunk]:
 
 
 def _chunk(described: Fields, end: int) -> Chunk:
-    start = described[9]
-    if 0 < described.get(11, 0) < start:
-        start = described[11]
+    # A column of no rows has no data page: its offset is 0, and the dictionary comes first.
+    start = min((at for at in (described[9], described.get(11, 0)) if at > 0), default=0)
     stop = start + described[7]
     if not len(MAGIC) <= start <= stop <= end:
         raise ValueError("a column lies outside the file")
