@@ -5,9 +5,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from mmalign.data import Classification, Clip, Dataset, Regression, Split
+from mmalign.errors import UNPRINTABLE
 
 FINITE = st.floats(width=32, allow_nan=False, allow_infinity=False)
-NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=6)
+NAMES = st.text(
+    st.characters(codec="utf-8").filter(lambda sign: not UNPRINTABLE.search(sign)),
+    min_size=1,
+    max_size=6,
+)
 
 
 @st.composite

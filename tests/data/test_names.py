@@ -33,7 +33,7 @@ def test_names_that_do_more_than_be_shown_are_refused(name):
         replace(data, splits={"train": replace(train, groups=(name,) * len(train))}),
         replace(data, task=Classification((name, "b"))),
     ):
-        with pytest.raises(DataError, match="the name of a") as caught:
+        with pytest.raises(DataError, match="holds control characters") as caught:
             validate(bad)
         assert str(caught.value).isprintable()
 
@@ -43,7 +43,7 @@ def test_names_of_arrays_reach_no_terminal(tmp_path, name):
     file = tmp_path / "data.npz"
     arrays = {"label": np.arange(4.0), name: np.zeros((4, 2, 3)), "other": np.zeros((4, 2, 3))}
     np.savez(file, **arrays)
-    with pytest.raises(DataError, match="the name of a modality") as caught:
+    with pytest.raises(DataError, match="modality '") as caught:
         load_dataset(file)
     assert str(caught.value).isprintable()
     np.savez(file, **{"label": np.arange(4.0), name: np.zeros(7), "m": np.zeros((4, 2, 3))})
@@ -61,7 +61,7 @@ def test_a_model_with_hostile_names_is_refused(tmp_path, name):
         json.dumps({**settings, "visible": name, "features": features})
     )
     seal(folder, {})
-    with pytest.raises(MMAlignError, match="the name of a modality") as caught:
+    with pytest.raises(MMAlignError, match="modality '") as caught:
         mmalign.load(folder)
     assert str(caught.value).isprintable()
 

@@ -1,6 +1,7 @@
 """Options that several commands share, and what they are turned into."""
 
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
@@ -144,12 +145,12 @@ def parse_settings(pairs: list[str]) -> dict[str, Any]:
 
 def load_model(run: str, device: str, threads: int) -> "MMAlign":
     """The run's model on a device, with a bar while it predicts."""
-    import torch
-
     import mmalign
 
-    torch.set_num_threads(threads)
     model = mmalign.load(run, device=device)
+    torch = sys.modules.get("torch")
+    if torch is not None:  # experts predict without it
+        torch.set_num_threads(threads)
     model.watch_with(lambda batches, total: track(batches, "predicting", total=total))
     return model
 

@@ -1,6 +1,6 @@
 """Padded batches with lengths and presence; the one place in the code that pads."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -128,6 +128,10 @@ def _zero_gaps(
     observed: Bool[np.ndarray, "batch time"] = ~is_gap
     observed &= np.arange(features.shape[1]) < lengths[:, None]
     return observed
+
+
+Watch = Callable[[Iterator[Batch], int], Iterator[Batch]]
+"""Passes batches on, told how many there will be; a progress bar is one."""
 
 
 class Batches:

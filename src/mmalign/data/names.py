@@ -16,6 +16,6 @@ def check_names(what: str, names: Iterable[str]) -> None:
         if len(name) > NAME_CHARACTERS or UNPRINTABLE.search(name):
             problem = "is too long" if len(name) > NAME_CHARACTERS else "holds control characters"
             raise DataError(
-                f"the name of a {what}, '{shown(name, most=80)}', {problem}",
+                f"{what} '{shown(name, most=80)}' {problem}",
                 fix="Rename it; letters, digits, spaces and marks are fine.",
             )

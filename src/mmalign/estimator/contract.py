@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float, Shaped
 
+from mmalign.data.batching import Watch
 from mmalign.data.dataset import Dataset
 from mmalign.data.intake import Clips, gathered, labelled, labelled_by, labels_in, written
 from mmalign.data.split import Split
@@ -18,7 +19,6 @@ from mmalign.estimator.cleaning import Cleaning, cleaning_of, with_cleaning
 from mmalign.estimator.manners import sklearn_tags
 from mmalign.estimator.scoring import agreement
 from mmalign.files import standing_directory
-from mmalign.predictor.predictor import Watch
 from mmalign.runs.experts_artifact import KIND as EXPERTS
 from mmalign.runs.experts_artifact import is_of_experts
 from mmalign.runs.manifest import Saved, read_saved, replace_saved
@@ -277,16 +277,9 @@ class MMAlign:
             CorruptArtifactError: If a file is not as it was written.
             MMAlignError: If there is no finished model.
         """
-        from mmalign.estimator.experts import ExpertsMMAlign
-        from mmalign.estimator.network import NetworkMMAlign
-        from mmalign.estimator.pair import PairMMAlign
-
         folder = standing_directory(Path(path))
         saved = read_saved(folder)
-        kind: type[ExpertsMMAlign] | type[NetworkMMAlign] = ExpertsMMAlign
-        if not is_of_experts(saved):
-            kind = NetworkMMAlign if "modalities" in saved.settings else PairMMAlign
-        model = kind.restored(saved, folder, device=device)
+        model: MMAlign = _kind_of(saved).restored(saved, folder, device=device)
         model.non_finite = cleaning_of(saved)
         return model
 
@@ -336,3 +329,15 @@ def _kind(args: tuple[Any, ...], settings: dict[str, Any]) -> type[MMAlign]:
     if named:
         return PairMMAlign
     return ExpertsMMAlign if method in (None, EXPERTS) else NetworkMMAlign
+
+
+def _kind_of(saved: Saved) -> Any:
+    """The estimator that was saved; torch is imported for networks only."""
+    if is_of_experts(saved):
+        from mmalign.estimator.experts import ExpertsMMAlign
+
+        return ExpertsMMAlign
+    from mmalign.estimator.network import NetworkMMAlign
+    from mmalign.estimator.pair import PairMMAlign
+
+    return NetworkMMAlign if "modalities" in saved.settings else PairMMAlign

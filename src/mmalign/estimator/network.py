@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
+from mmalign.data.batching import Watch
 from mmalign.data.clip import Clip
 from mmalign.data.dataset import Dataset
 from mmalign.data.intake import (
@@ -37,7 +38,7 @@ from mmalign.imputers import Direction
 from mmalign.predictor.device import choose_device
 from mmalign.predictor.features import check_any, with_modalities
 from mmalign.predictor.plans import dense_plans, imputed_steps, require_direction
-from mmalign.predictor.predictor import Predictor, Watch, prediction_table
+from mmalign.predictor.predictor import Predictor, prediction_table
 from mmalign.runs.artifact import Artifact, artifact_of
 from mmalign.runs.manifest import Saved
 from mmalign.training.config import Config, config_to_json

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from jaxtyping import Float64
-from scipy.optimize import minimize, nnls
 
 from mmalign.data.task import Labels
 
@@ -85,6 +84,8 @@ def _gain(held: Held, labels: Labels, fewer: Weights, weights: Weights) -> float
 
 
 def _best_weights(held: Held, labels: Labels) -> Weights:
+    from scipy.optimize import minimize, nnls  # half a second that predictions need not wait
+
     rows = ~np.isnan(held[:, :, 0]).all(axis=0)
     scores = np.nan_to_num(held[:, rows])
     if scores.shape[2] == 1:

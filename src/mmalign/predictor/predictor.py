@@ -1,6 +1,6 @@
 """Predictions of a model on a split, and their metrics."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from mmalign.data.batching import Batch, Batches
+from mmalign.data.batching import Batch, Batches, Watch
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task
 from mmalign.errors import DataError, MMAlignError
@@ -22,10 +22,6 @@ from mmalign.predictor.model import Model, main_loss
 
 EVALUATION_BATCH = 128
 EVALUATION_CELLS = 1 << 20
-
-
-Watch = Callable[[Iterator[Batch], int], Iterator[Batch]]
-"""Passes batches on, told how many there will be; a progress bar is one."""
 
 
 def unwatched(batches: Iterator[Batch], _: int) -> Iterator[Batch]:
