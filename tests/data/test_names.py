@@ -33,7 +33,7 @@ def test_names_that_do_more_than_be_shown_are_refused(name):
         replace(data, splits={"train": replace(train, groups=(name,) * len(train))}),
         replace(data, task=Classification((name, "b"))),
     ):
-        with pytest.raises(DataError, match="holds control characters|is too long") as caught:
+        with pytest.raises(DataError, match=r"holds control characters|is too long") as caught:
             validate(bad)
         assert str(caught.value).isprintable()
 
