@@ -121,7 +121,6 @@ class NetworkMMAlign(MMAlign):
             X: Training clips, or a dataset with `train` and perhaps `valid`.
             y: Their labels, one a clip; without them, each clip has its own.
             valid: Validation clips; without them, 15 % of the training clips are set aside.
-                Their classes are compared by name.
             groups: From a clip's id to its person or video: a group is set aside as a whole.
                 Without it, as the data tells.
             verbose: Whether to tell on stderr how each epoch validates.

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mmalign.experiments.grid import Grid, Placed
-from mmalign.files import csv_bytes, write_atomically
+from mmalign.files import csv_bytes, drafts_of, write_atomically
+from mmalign.runs.claim import awaited
 
 RESULTS, TIMINGS = "results.csv", "timings.csv"
 PLACE = ("suite", "system", "visible", "victim", "survival", "setting", "seed")
@@ -24,8 +25,15 @@ def write_tables(grid: Grid) -> None:
     rows = sorted(_result_rows(grid), key=lambda row: [row[name] for name in PLACE])
     metrics = dict.fromkeys(name for row in rows for name in row)  # in their own order
     columns = [*PLACE, *(name for name in metrics if name not in (*PLACE, *SIZE)), *SIZE]
-    write_atomically(grid.folder / RESULTS, _csv(columns, rows))
-    write_atomically(grid.folder / TIMINGS, _csv(["address", "kind", "seconds"], _timings(grid)))
+    tables = {
+        grid.folder / RESULTS: _csv(columns, rows),
+        grid.folder / TIMINGS: _csv(["address", "kind", "seconds"], _timings(grid)),
+    }
+    with awaited(grid.folder):  # so that a draft is that of a process that was killed
+        for file, payload in tables.items():
+            for draft in drafts_of(file):
+                draft.unlink()
+            write_atomically(file, payload)
 
 
 def _result_rows(grid: Grid) -> Iterator[Row]:
