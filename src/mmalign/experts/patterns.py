@@ -51,7 +51,9 @@ class Patterns:
         """Shares of steps above each threshold, one row a clip of any length."""
         shares = np.empty((len(clips), self.thresholds.size), np.float32)
         bank = self.dilations, self.kernels, self.channels, self.thresholds, KERNELS
-        for rows in _groups([len(steps) for steps in clips]):
+        # Side by side, every clip needs room for the widest dilation.
+        most = SHORT if self.dilations.max() <= SHORT else 0
+        for rows in _groups([len(steps) for steps in clips], most):
             if len(rows) == 1:
                 fill_shares(_transposed(clips[rows[0]]), *bank, shares[rows[0]])
                 continue
@@ -87,12 +89,12 @@ def fit_patterns(clips: Sequence[Steps], *, features: int, rng: np.random.Genera
     return Patterns(spread, kernels, channels, thresholds)
 
 
-def _groups(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Rows of like length that are answered together; a long clip, or one left over, is alone."""
-    short = [row for row in np.argsort(lengths, kind="stable").tolist() if lengths[row] <= SHORT]
+def _groups(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
+    """Rows of like length that are answered together; a clip of more steps than `most` is alone."""
+    short = [row for row in np.argsort(lengths, kind="stable").tolist() if lengths[row] <= most]
     for start in range(0, len(short), LANES):
         yield short[start : start + LANES]
-    yield from ([row] for row, length in enumerate(lengths) if length > SHORT)
+    yield from ([row] for row, length in enumerate(lengths) if length > most)
 
 
 def _side_by_side(clips: Sequence[Steps]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
