@@ -54,9 +54,17 @@ def test_absent_null_and_masked_are_the_same(model):
 
 def test_order_of_clips_and_batch_mates_change_nothing(model):
     mixed = with_holes(TEST)
-    found = model.evidence(mixed)
-    np.testing.assert_allclose(model.evidence(mixed[::-1])[::-1], found, atol=1e-4)
-    np.testing.assert_allclose(model.evidence(mixed[4])[0], found[4], atol=1e-4)
+    found = model.predict_proba(mixed)
+    np.testing.assert_allclose(model.predict_proba(mixed[::-1])[::-1], found, atol=1e-6)
+    np.testing.assert_allclose(model.predict_proba(mixed[4])[0], found[4], atol=1e-6)
+    longer = {name: np.tile(steps, (9, 1)) for name, steps in TEST[0].sequences.items()}
+    padded = [*mixed, replace(TEST[0], id="longer", sequences=longer)]
+    np.testing.assert_allclose(model.predict_proba(padded)[:-1], found, atol=1e-6)
+
+
+def test_a_clip_without_a_group_is_answered_beside_one_with(model):
+    mixed = [replace(TEST[0], group="ann"), replace(TEST[1], group=None)]
+    np.testing.assert_array_equal(model.predict(mixed), model.predict(TEST[:2]))
 
 
 def test_trained_again_it_has_the_same_bits_whatever_lies_in_what_is_hidden(model, small):

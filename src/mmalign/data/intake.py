@@ -121,10 +121,14 @@ def taught(clips: Clips, modalities: Sequence[str], task: Task) -> Split:
 def with_labels_that_fit(clips: Clips, modalities: Sequence[str], task: Task) -> Split:
     """The clips with labels in the terms of a task; without any where one does not fit.
 
+    Whose clips they are matters to training only: groups of single clips are left out.
+
     Raises:
         DataError: If these are no clips.
     """
     rows = gathered(clips)
+    if not isinstance(rows, Split):
+        rows = [clip if clip.group is None else replace(clip, group=None) for clip in rows]
     try:
         return labelled(rows, modalities, task)
     except DataError:
