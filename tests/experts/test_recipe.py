@@ -2,13 +2,15 @@
 
 import itertools
 
+import numpy as np
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
 from mmalign.experts.augment import Augment
-from mmalign.experts.recipe import cycle, flattened, padded
+from mmalign.experts.recipe import Recipe, cycle, flattened, padded, train_taps
+from mmalign.experts.taps import Taps
 
 
 def test_the_rate_rises_in_a_line_and_falls_to_zero():
@@ -48,3 +50,18 @@ def test_flattened_weights_train_as_the_separate_ones_do():
     flat, separate = trained(is_flat=True), trained(is_flat=False)
     for name, weights in separate.items():
         torch.testing.assert_close(flat[name], weights)
+
+
+def test_few_clips_are_passed_over_often_enough_to_learn():
+    rng = np.random.default_rng(0)
+    clips = [rng.normal(size=(6, 1)).astype(np.float32) for _ in range(10)]
+    seen = []
+
+    def watched(features, lengths):
+        seen.append(len(features))
+        return features
+
+    network = Taps(1, 2, step_gain=0.0, dim=8, blocks=1)
+    targets = torch.arange(10) % 2
+    train_taps(network, clips, targets, recipe=Recipe(epochs=2), change=watched)
+    assert seen == [10] * 16

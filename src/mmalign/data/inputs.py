@@ -22,12 +22,14 @@ class Sense:
         smooth: Whether neighbouring steps are alike, so that differences and small shifts in time
             mean something.
         motion: Whether the ridge looks for windows in the differences between steps, too.
+        windows: Whether the ridge looks for windows in the steps themselves.
     """
 
     centre: bool
     own_scale: bool
     smooth: bool
     motion: bool = False
+    windows: bool = True
 
 
 @dataclass(frozen=True)

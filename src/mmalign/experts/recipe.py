@@ -18,6 +18,9 @@ from mmalign.experts.taps import Taps
 LONGEST = 2048
 """Steps of a clip that a batch of training holds; memory grows with them."""
 
+FEWEST = 8
+"""Batches of an epoch: few clips are passed over more than once, or a network hardly learns."""
+
 Change = Callable[[Tensor, Tensor], Tensor]
 """From a padded batch and its lengths to the same clips, a little different."""
 
@@ -27,7 +30,7 @@ class Recipe:
     """Settings of the training.
 
     Attributes:
-        epochs: Passes over the clips.
+        epochs: Passes over the clips; of few clips, several count as one.
         batch_size: Clips a batch; twice as many from 500 clips on.
         learning_rate: At the top of the cycle.
         weight_decay: Decoupled weight decay.
@@ -87,7 +90,9 @@ def train_taps(
     """
     sequences = [torch.from_numpy(np.ascontiguousarray(steps)) for steps in clips]
     size = recipe.batch_size * (2 if len(clips) >= 500 else 1)
-    total = recipe.epochs * math.ceil(len(clips) / size)
+    batches = math.ceil(len(clips) / size)
+    passes = recipe.epochs * max(1, round(FEWEST / batches))
+    total = passes * batches
     flat = flattened(network)
     optimizer = torch.optim.AdamW(
         [flat], lr=1.0, betas=(0.9, 0.99), weight_decay=recipe.weight_decay, fused=True
@@ -96,7 +101,7 @@ def train_taps(
         optimizer, lambda step: recipe.learning_rate * cycle(step / total, recipe.warm_up)
     )
     network.train()
-    for _ in range(recipe.epochs):
+    for _ in range(passes):
         for rows in torch.split(torch.randperm(len(clips)), size):
             features, lengths = padded([_part(sequences[row]) for row in rows.tolist()])
             if change is not None:

@@ -16,6 +16,8 @@ from mmalign.experts.windows import WIDTHS, Windows, draw_windows
 PATTERNS, DETECTORS = 4000, 500
 FEW, ENOUGH = 4, 1000
 """A choice between senses is made with a quarter of the features, on no more than so many clips."""
+CLEARLY = 0.95
+"""Windows are left out where that brings the error below this share of what it was."""
 
 
 class RidgeExpert(Expert):
@@ -40,6 +42,7 @@ class RidgeExpert(Expert):
         self.banks = [fit_patterns(clips, features=half, rng=rng) for clips in seen if half]
         channels = seen[0][0].shape[1]
         self.windows = draw_windows(channels, detectors=self.detectors, rng=rng)
+        self.has_windows = sense.windows
         self.motion_gain = step_gain(seen[0]) if sense.motion else 0.0
         self.motion = draw_windows(channels, detectors=self.detectors, rng=rng)
         self.found: Fit = fit_ridge(self._features(seen), lesson.targets(), lesson.groups)
@@ -52,7 +55,8 @@ class RidgeExpert(Expert):
     def _features(self, seen: list[list[Steps]]) -> Float32[np.ndarray, "clips features"]:
         pairs = zip(self.banks, seen, strict=False)  # no banks, no patterns
         parts = [bank.transform(clips) for bank, clips in pairs]
-        parts.append(self.windows.transform(seen[0]))
+        if self.has_windows:
+            parts.append(self.windows.transform(seen[0]))
         if self.motion_gain:
             gain = np.float32(self.motion_gain)
             parts.append(self.motion.transform([gain * differences(steps) for steps in seen[0]]))
@@ -69,6 +73,8 @@ class RidgeExpert(Expert):
             found |= {f"{kind}/{n}": weights for n, weights in enumerate(windows.weights)}
             found[f"{kind}/biases"] = windows.biases
         found["motion/gain"] = np.array(self.motion_gain)
+        if not self.has_windows:
+            found["windows/left_out"] = np.array(1.0)
         return found | {f"ridge/{name}": array for name, array in vars(self.ridge).items()}
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
@@ -82,6 +88,7 @@ class RidgeExpert(Expert):
         self.banks = [Patterns(**under(state, f"banks/{number}")) for number in range(count)]
         self.windows, self.motion = (_windows(under(state, k)) for k in ("windows", "motion"))
         self.motion_gain = float(state["motion/gain"].item())
+        self.has_windows = "windows/left_out" not in state
         self.detectors = self.windows.biases.shape[1]
         self.ridge = Ridge(**under(state, "ridge"))
 
@@ -93,12 +100,19 @@ def choose_sense(lesson: Lesson, *, smooth: bool) -> tuple[Sense, int]:
     features and some hundred clips are enough to tell.
     """
     lesson = _shortened(lesson)
-    tried = [(_skill(lesson, *choice), choice) for choice in _candidates(smooth)]
+    tried = [(_tried(lesson, *choice), choice) for choice in _candidates(smooth)]
     # The first of equals: the plainer choice comes first.
-    skill, (sense, patterns) = max(tried, key=lambda one: one[0])
-    moving = replace(sense, motion=True)
-    if smooth and _skill(lesson, moving, patterns) > skill:
-        sense = moving
+    found, (sense, patterns) = max(tried, key=lambda one: _skill(lesson, one[0]))
+    if smooth:
+        moving = replace(sense, motion=True)
+        found_moving = _tried(lesson, moving, patterns)
+        if _skill(lesson, found_moving) > _skill(lesson, found):
+            found, sense = found_moving, moving
+    if patterns:
+        # With few clips, windows that tell nothing drown the patterns that do.
+        lean = replace(sense, windows=False)
+        error = _tried(lesson, lean, patterns).error(lesson.targets())
+        sense = lean if error < CLEARLY * found.error(lesson.targets()) else sense
     return sense, patterns
 
 
@@ -127,11 +141,15 @@ def _candidates(smooth: bool) -> Iterator[tuple[Sense, int]]:
                 yield replace(plain, centre=centre, own_scale=own_scale), patterns
 
 
-def _skill(lesson: Lesson, sense: Sense, patterns: int) -> float:
-    """Share of right classes, or minus the squared error, on clips that were left out."""
+def _tried(lesson: Lesson, sense: Sense, patterns: int) -> Fit:
     expert = RidgeExpert(patterns // FEW, DETECTORS // FEW)
     expert.fit(lesson, sense)
+    return expert.found
+
+
+def _skill(lesson: Lesson, found: Fit) -> float:
+    """Share of right classes, or minus the squared error, on clips that were left out."""
     if lesson.outputs > 1:
-        said = expert.found.held_out.argmax(axis=1)
+        said = found.held_out.argmax(axis=1)
         return float(np.mean(said == np.asarray(lesson.labels)))
-    return -expert.found.error(lesson.targets())
+    return -found.error(lesson.targets())

@@ -118,7 +118,7 @@ def _check_windows(windows: Windows, channels: int, detectors: int) -> None:
 def _feature_counts(ridge: RidgeExpert) -> Iterator[int]:
     for bank in ridge.banks:
         yield bank.thresholds.size
-    for _ in range(2 if ridge.motion_gain else 1):
+    for _ in range(ridge.has_windows + bool(ridge.motion_gain)):
         yield 2 * len(WIDTHS) * ridge.detectors
 
 

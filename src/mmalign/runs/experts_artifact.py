@@ -81,4 +81,5 @@ def sense_in_words(sense: Sense) -> str:
     scaled = "a scale for each channel" if sense.own_scale else "one scale"
     kind = "a signal" if sense.smooth else "a list of separate steps"
     kind += ", with its changes" if sense.motion else ""
+    kind += "" if sense.windows else ", patterns only"
     return f"{kind}; {centred}; {scaled}"
