@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
-
 from benchmarks.reference_loop import ReferenceLoop, ReferenceModel, solve
+
 from mmalign import align
 from mmalign.data import Regression, Split
 from mmalign.data.batching import Batches
