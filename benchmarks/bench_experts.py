@@ -11,8 +11,6 @@ with the fastest and the slowest, and ratios are of the medians: above 1, ours i
 """
 
 import argparse
-import statistics
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -27,6 +25,7 @@ import mmalign
 from mmalign.data import smartwatch
 from mmalign.data.clip import Clip
 from mmalign.experts.patterns import fit_patterns
+from turns import take_turns
 
 FEATURES = 4000
 NAMES = ("accelerometer", "gyroscope")
@@ -63,21 +62,10 @@ def fit_minirocket(clips: list[Clip], names: tuple[str, ...]) -> Anchor:
 
 def compare(title: str, ours: Callable[[], object], theirs: Callable[[], object], rounds: int):
     """Time both by turns, after a first round for compilation and caches."""
-    times: tuple[list[float], list[float]] = ([], [])
-    for turn in range(rounds + 1):
-        for contender, taken in zip((ours, theirs), times, strict=True):
-            started = time.process_time()
-            contender()
-            if turn:
-                taken.append(time.process_time() - started)
-    medians = [statistics.median(taken) for taken in times]
-    texts = [
-        f"{1e3 * middle:.4g} ms [{1e3 * min(taken):.4g}, {1e3 * max(taken):.4g}]"
-        for middle, taken in zip(medians, times, strict=True)
-    ]
-    print(
-        f"{title}: ours {texts[0]}, sktime {texts[1]}: {medians[1] / medians[0]:.2f}x", flush=True
-    )
+    times = take_turns({"ours": ours, "sktime": theirs}, rounds)
+    shown = ", ".join(f"{name} {taken}" for name, taken in times.items())
+    ratio = times["sktime"].median / times["ours"].median
+    print(f"{title}: {shown}: {ratio:.2f}x", flush=True)
 
 
 def main() -> None:

@@ -9,35 +9,20 @@ most one point below the dedicated network of each subset.
 
 import argparse
 import itertools
-import statistics
-import time
 from collections.abc import Callable
 
 import numpy as np
 import torch
 
-from mmalign.data import Dataset, Regression, Split
+from mmalign.data import Dataset, Split
 from mmalign.data.joint_twin import JointTwinConfig, joint_twin
 from mmalign.training.loop import Training
 from mmalign.training.methods import configure, find_method, seen_subset
+from mosi_like import mosi_like
+from turns import take_turns
 
 DIMS = {"text": 300, "visual": 47, "acoustic": 74}
-CLIPS = 1284
-MEAN_STEPS = 12
-ROUNDS = 7
-
-
-def make_dataset() -> Dataset:
-    """Random features of MOSI's size and lengths; all clips complete."""
-    random = np.random.default_rng(0)
-    lengths = np.clip(random.gamma(2.0, MEAN_STEPS / 2, CLIPS).round().astype(int), 1, 104)
-    columns = {
-        name: [random.standard_normal((n, dim), dtype=np.float32) for n in lengths]
-        for name, dim in DIMS.items()
-    }
-    ids = tuple(f"clip{number}" for number in range(CLIPS))
-    train = Split(ids, random.uniform(-3, 3, CLIPS).astype(np.float32), columns)
-    return Dataset(Regression(-3, 3), DIMS, {"train": train, "valid": train.select(range(8))})
+ROUNDS = 6
 
 
 def with_missing(dataset: Dataset, rate: float, seed: int) -> Dataset:
@@ -75,20 +60,14 @@ def epoch_of(dataset: Dataset, settings: dict, **modes) -> Callable[[], None]:
 
 def costs(settings: dict) -> tuple[float, float]:
     """Three complete modalities beside the pair, and 30 % missing beside complete."""
-    whole = make_dataset()
+    whole = mosi_like({"train": 1284, "valid": 8}, DIMS)
     pair = whole.only(["text", "visual"])
     epochs = {
         "pair": epoch_of(pair, settings, modalities=("text", "visual"), targets=("visual",)),
         "three": epoch_of(whole, settings, modalities=tuple(DIMS)),
         "missing": epoch_of(with_missing(whole, 0.3, 0), settings, modalities=tuple(DIMS)),
     }
-    seconds: dict[str, list[float]] = {name: [] for name in epochs}
-    for _ in range(ROUNDS):
-        for name, run in epochs.items():
-            started = time.process_time()
-            run()
-            seconds[name].append(time.process_time() - started)
-    medians = {name: statistics.median(times[1:]) for name, times in seconds.items()}
+    medians = {name: taken.median for name, taken in take_turns(epochs, ROUNDS).items()}
     return medians["three"] / medians["pair"], medians["missing"] / medians["three"]
 
 

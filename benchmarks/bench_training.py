@@ -7,15 +7,13 @@ Run: python benchmarks/bench_training.py
 Bars: one MOSI run (40 epochs, survival 10 %) takes at most 4 minutes on one core.
 """
 
-import statistics
-import time
 from collections.abc import Callable
 
 import numpy as np
 import torch
 from torch import nn
 
-from mmalign.data import Dataset, Protocol, Regression, Split
+from mmalign.data import Dataset, Protocol
 from mmalign.data.batching import Batches
 from mmalign.imputers import Direction
 from mmalign.model.gru import gru_states
@@ -23,40 +21,13 @@ from mmalign.model.streams import to_streams
 from mmalign.training.config import IMPROVED, Config
 from mmalign.training.denoise import DenoisingTraining, make_optimizers
 from mmalign.training.methods import METHODS, build_model, configure, seen_by
-
-DIMS = {"text": 300, "visual": 47}
-CLIPS = {"train": 1284, "valid": 229, "test": 686}
-MEAN_STEPS = 12
-
-
-def make_dataset() -> Dataset:
-    """Random features of MOSI's size and lengths."""
-    random = np.random.default_rng(0)
-    splits = {}
-    for name, clips in CLIPS.items():
-        lengths = np.clip(random.gamma(2.0, MEAN_STEPS / 2, clips).round().astype(int), 1, 104)
-        columns = {
-            m: [random.standard_normal((n, d), dtype=np.float32) for n in lengths]
-            for m, d in DIMS.items()
-        }
-        ids = tuple(f"{name}{n}" for n in range(clips))
-        splits[name] = Split(ids, random.uniform(-3, 3, clips).astype(np.float32), columns)
-    return Dataset(Regression(-3, 3), DIMS, splits)
-
-
-def cpu_milliseconds(work, batches: list) -> float:
-    """Median over rounds of the mean time a batch."""
-    rounds = []
-    for _ in range(5):
-        started = time.process_time()
-        work(batches)
-        rounds.append((time.process_time() - started) / len(batches) * 1e3)
-    return statistics.median(rounds)
+from mosi_like import DIMS, mosi_like
+from turns import take_turns
 
 
 def main() -> None:
     torch.set_num_threads(1)
-    dataset = make_dataset()
+    dataset = mosi_like()
     half = Protocol(visible="text", victim="visual", survival=0.5).apply(dataset)["train"]
     is_complete = half.is_present("visual")
     complete, missing = (
@@ -87,27 +58,21 @@ def compare_grus(time_steps: int) -> str:
     gru = nn.GRU(32, 32, batch_first=True)
     steps = torch.randn(32, time_steps, 32, requires_grad=True)
     contenders = {"compiled": lambda: gru_states(gru, steps), "torch": lambda: gru(steps)[0]}
-    seconds: dict[str, list[float]] = {name: [] for name in contenders}
-    for _ in range(21):
-        for name, run in contenders.items():
-            started = time.process_time()
-            torch.autograd.grad(run().sum(), [steps, *gru.parameters()])
-            seconds[name].append(time.process_time() - started)
-    ours, theirs = (1e3 * statistics.median(times) for times in seconds.values())
+    times = take_turns(
+        {
+            name: lambda run=run: torch.autograd.grad(run().sum(), [steps, *gru.parameters()])
+            for name, run in contenders.items()
+        },
+        rounds=20,
+    )
+    ours, theirs = (1e3 * taken.median for taken in times.values())
     return f"GRU, {time_steps:3} steps: {ours:.2f} ms, torch {theirs:.2f} ms, {theirs / ours:.1f}x"
 
 
 def relative_costs(dataset: Dataset) -> dict[str, float]:
     """CPU time of an epoch, zero-fill being 1; methods take turns, so that noise hits all alike."""
-    seconds: dict[str, list[float]] = {name: [] for name in METHODS}
-    epochs = {name: epoch_of(name, dataset) for name in METHODS}
-    for _ in range(4):
-        for name, run_epoch in epochs.items():
-            started = time.process_time()
-            run_epoch()
-            seconds[name].append(time.process_time() - started)
-    medians = {name: statistics.median(times[1:]) for name, times in seconds.items()}
-    return {name: median / medians["zero-fill"] for name, median in medians.items()}
+    times = take_turns({name: epoch_of(name, dataset) for name in METHODS}, rounds=3)
+    return {name: taken.median / times["zero-fill"].median for name, taken in times.items()}
 
 
 def epoch_of(name: str, dataset: Dataset) -> Callable[[], None]:
@@ -135,11 +100,13 @@ def measure(config: Config, dataset: Dataset, complete: list, missing: list) -> 
     torch.manual_seed(0)
     model = build_model(config, dataset.task, DIMS, [Direction("text", "visual")])
     algorithm = DenoisingTraining(model, make_optimizers(model, config), config)
-    algorithm.epoch(complete[:2], missing[:2])
-    return (
-        cpu_milliseconds(lambda batches: algorithm.epoch(batches, []), complete),
-        cpu_milliseconds(lambda batches: algorithm.epoch([], batches), missing),
-    )
+    work = {
+        "complete": lambda: algorithm.epoch(complete, []),
+        "missing": lambda: algorithm.epoch([], missing),
+    }
+    times = take_turns(work, rounds=5)
+    on_complete, on_missing = (1e3 * taken.median for taken in times.values())
+    return on_complete / len(complete), on_missing / len(missing)
 
 
 if __name__ == "__main__":

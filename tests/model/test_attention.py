@@ -65,3 +65,15 @@ def test_the_pre_norm_layer_equals_torch_s():
     found = ours(sequence, sequence, is_valid[:, None])
     expected = theirs(sequence, src_key_padding_mask=~is_valid)
     torch.testing.assert_close(found[is_valid], expected[is_valid], atol=1e-12, rtol=0)
+
+
+def test_long_sequences_are_fused_and_give_the_same(monkeypatch):
+    torch.manual_seed(0)
+    layer = Attention(8, 2)
+    queries, memory = torch.randn(3, 20, 8), torch.randn(3, 30, 8)
+    is_valid = (torch.arange(30) < torch.tensor([[30], [1], [17]]))[:, None]
+    plain = layer(queries, memory, is_valid)
+    monkeypatch.setattr("mmalign.model.attention.FUSED_CELLS", 20 * 30)
+    fused = layer(queries, memory, is_valid)
+    assert not torch.equal(fused, plain)  # another order of sums
+    torch.testing.assert_close(fused, plain, atol=1e-6, rtol=0)

@@ -15,6 +15,7 @@ from mmalign.model.config import BackboneConfig
         ({"encoder_layers": 0}, "encoder_layers"),
         ({"norm": "post"}, "norm must be paper or pre, got .post."),
         ({"pool": "mean"}, "pool must be cls or"),
+        ({"attention_band": -1}, "attention_band must be >= 0"),
     ],
 )
 def test_nonsense_is_refused(changes, message):

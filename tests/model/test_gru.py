@@ -1,5 +1,6 @@
 """The compiled GRU is torch's, to rounding, forward and backward."""
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -56,6 +57,17 @@ def test_batch_mates_and_what_follows_do_not_matter():
         together = gru_states(gru, steps)
         alone = gru_states(gru, steps[4:5, :3])
     torch.testing.assert_close(together[4:5, :3], alone, atol=1e-14, rtol=0)
+
+
+def test_rows_that_make_no_tile_are_multiplied_to_the_same_bits():
+    kernel = module.kernels("model.kernels.gru")
+    width = 32
+    rows, weights = (torch.randn(count, width).numpy() for count in (13, width))
+    found, tiles = (np.empty((16, width), np.float32) for _ in range(2))
+    kernel.multiply(rows.ravel(), weights, width, found[:13].ravel())
+    kernel.multiply(np.pad(rows, ((0, 3), (0, 0))).ravel(), weights, width, tiles.ravel())
+    np.testing.assert_array_equal(found[:13], tiles[:13])
+    np.testing.assert_allclose(found[:13], rows @ weights, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("size", [1e3, 1e30])

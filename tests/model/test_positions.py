@@ -13,3 +13,11 @@ def test_positions_share_a_clock():
     double = scaled_positions(6, torch.tensor([6]), lengths, 6)
     expected = sinusoids(torch.tensor([0, 0.75, 1.25, 1.75, 2.25, 2.75, 3.25]).double(), 6)
     torch.testing.assert_close(double[0], expected)
+
+
+def test_a_table_is_the_count_to_the_bit_and_lengths_share_it():
+    for time in (0, 1, 2, 3, 100, 257):
+        counted = sinusoids(torch.arange(time, dtype=torch.float64), 6).float()
+        assert torch.equal(position_table(time, 6, torch.float32, torch.device("cpu")), counted)
+    tables = [position_table(time, 6, torch.float32, torch.device("cpu")) for time in (65, 128)]
+    assert tables[0].data_ptr() == tables[1].data_ptr()

@@ -27,9 +27,10 @@ def seeded_loss(model, missing, complete) -> torch.Tensor:
     return meta_loss(model, missing, itertools.repeat(complete))
 
 
-def test_the_gradient_is_that_of_the_two_level_function():
+@pytest.mark.parametrize("band", [0, 2])
+def test_the_gradient_is_that_of_the_two_level_function(band):
     """Finite differences of the whole loss, inner step included, along random directions."""
-    training, complete, missing = make_smil()
+    training, complete, missing = make_smil(attention_band=band)
     model = training.model
     parameters = [*model.backbone.parameters(), *model.bank.task_parameters()]
     loss = seeded_loss(model, missing[0], complete[0])

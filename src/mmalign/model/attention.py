@@ -1,17 +1,23 @@
-"""Attention as plain matrix products with an explicit mask: one path, one result."""
+"""Attention: plain matrix products where sequences are short, fused where they are long."""
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional
 
+from mmalign.model.band import band_attention
 from mmalign.model.config import BackboneConfig
 from mmalign.model.dropout import dropout
 
 Remembered = tuple[Float[Tensor, "_ _ _"], Float[Tensor, "_ _ _"]]
 """Keys and values `[batch * heads, memory, part]`."""
+
+FUSED_CELLS = 512 * 512
+"""From so many scores a head on, they are never written down: memory grows with length alone."""
 
 
 class Attention(nn.Module):
@@ -45,18 +51,29 @@ class Attention(nn.Module):
         is_valid: Bool[Tensor, "batch one_or_queries memory"],
     ) -> Float[Tensor, "batch queries dim"]:
         """What each query finds among remembered keys and values."""
-        key, value = remembered
-        query = self._split(self.query(queries))
+        found = self._find(self._split(self.query(queries)), *remembered, is_valid)
+        batch, count, dim = queries.shape
+        found = found.view(batch, self.heads, count, -1).transpose(1, 2).reshape(batch, count, dim)
+        answer: Tensor = self.out(found)
+        return answer
+
+    def _find(
+        self,
+        query: Float[Tensor, "batch_heads queries part"],
+        key: Float[Tensor, "batch_heads memory part"],
+        value: Float[Tensor, "batch_heads memory part"],
+        is_valid: Bool[Tensor, "batch one_or_queries memory"],
+    ) -> Float[Tensor, "batch_heads queries part"]:
+        if query.shape[1] * key.shape[1] >= FUSED_CELLS:
+            heads = (part.unflatten(0, (-1, self.heads)) for part in (query, key, value))
+            found = functional.scaled_dot_product_attention(*heads, attn_mask=is_valid[:, None])
+            return found.flatten(0, 1)
         closed = torch.zeros_like(is_valid, dtype=query.dtype).masked_fill_(~is_valid, -torch.inf)
         scale = 1 / math.sqrt(query.shape[-1])
         scores = torch.baddbmm(
             closed.repeat_interleave(self.heads, dim=0), query, key.mT, alpha=scale
         )
-        found = scores.softmax(dim=-1) @ value  # (batch * heads, queries, part)
-        batch, count, dim = queries.shape
-        found = found.view(batch, self.heads, count, -1).transpose(1, 2).reshape(batch, count, dim)
-        answer: Tensor = self.out(found)
-        return answer
+        return scores.softmax(dim=-1) @ value
 
     def _split(
         self, sequence: Float[Tensor, "batch time dim"]
@@ -66,15 +83,49 @@ class Attention(nn.Module):
         return heads.reshape(batch * self.heads, time, -1)
 
 
+class BandAttention(Attention):
+    """Attention of a sequence over itself in which a step reads its neighbours alone.
+
+    [CLS], at position 0, still reads every step, and every step reads it.
+
+    Args:
+        dim: Width of the vectors.
+        heads: Attention heads.
+        band: Steps before and after it that a step reads.
+    """
+
+    def __init__(self, dim: int, heads: int, *, band: int) -> None:
+        super().__init__(dim, heads)
+        self.band = band
+
+    def _find(
+        self,
+        query: Float[Tensor, "batch_heads time part"],
+        key: Float[Tensor, "batch_heads time part"],
+        value: Float[Tensor, "batch_heads time part"],
+        is_valid: Bool[Tensor, "batch 1 time"],
+    ) -> Float[Tensor, "batch_heads time part"]:
+        head = super()._find(query[:, :1], key, value, is_valid)
+        is_step = is_valid[:, 0, 1:].repeat_interleave(self.heads, dim=0)
+        steps = band_attention(query[:, 1:], key, value, is_step, band=self.band)
+        return torch.cat((head, steps), dim=1)
+
+
+MakeAttention = Callable[[int, int], Attention]
+"""Attention of this width with so many heads."""
+
+
 class TransformerLayer(nn.Module):
     """One layer that reads a sequence with another (or itself) as memory.
 
     Paper: Eq. 1 to 3 (eq:1, eq:3): Z' = MATT(Q, K, V) + x; Z = FFN(Z') + LN(Z').
     """
 
-    def __init__(self, dim: int, heads: int, dropout: float) -> None:
+    def __init__(
+        self, dim: int, heads: int, dropout: float, make_attention: MakeAttention = Attention
+    ) -> None:
         super().__init__()
-        self.attention = Attention(dim, heads)
+        self.attention = make_attention(dim, heads)
         self.norm = nn.LayerNorm(dim)
         self.widen = nn.Linear(dim, 4 * dim)
         self.narrow = nn.Linear(4 * dim, dim)
@@ -111,8 +162,10 @@ class PreNormLayer(TransformerLayer):
     After MulT, not as printed: Z' = MATT(LN(x), LN(memory)) + x; Z = FFN(LN(Z')) + Z'.
     """
 
-    def __init__(self, dim: int, heads: int, dropout: float) -> None:
-        super().__init__(dim, heads, dropout)
+    def __init__(
+        self, dim: int, heads: int, dropout: float, make_attention: MakeAttention = Attention
+    ) -> None:
+        super().__init__(dim, heads, dropout, make_attention)
         self.norm_wide = nn.LayerNorm(dim)
 
     def forward(
@@ -137,10 +190,21 @@ class PreNormLayer(TransformerLayer):
         return self._drop(self.narrow(self._drop(wide))) + attended
 
 
-def transformer_layers(config: BackboneConfig, count: int) -> nn.ModuleList:
+def self_attention_layers(config: BackboneConfig) -> nn.ModuleList:
+    """The layers of an encoder, which read a sequence with itself as memory."""
+    band = config.attention_band
+    make = partial(BandAttention, band=band) if band else Attention
+    return transformer_layers(config, config.encoder_layers, make)
+
+
+def transformer_layers(
+    config: BackboneConfig, count: int, make_attention: MakeAttention = Attention
+) -> nn.ModuleList:
     """Layers that are drawn one by one, so that no two start with the same weights."""
     layer = PreNormLayer if config.norm == "pre" else TransformerLayer
-    return nn.ModuleList(layer(config.dim, config.heads, config.dropout) for _ in range(count))
+    return nn.ModuleList(
+        layer(config.dim, config.heads, config.dropout, make_attention) for _ in range(count)
+    )
 
 
 def last_norm(config: BackboneConfig) -> nn.Module:

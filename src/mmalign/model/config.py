@@ -24,6 +24,8 @@ class BackboneConfig:
         norm: Where layers normalise: `paper` as printed in Eq. 1 to 3, `pre` before each sublayer.
         pool: What the head sees of each modality: `cls`, or `cls+mean+max` with mean and maximum of
             its hidden steps.
+        attention_band: Steps before and after it that a step reads in its encoder, beside [CLS]:
+            time then grows with length, not with its square. 0 reads the whole sequence.
     """
 
     dim: int = 32
@@ -35,6 +37,7 @@ class BackboneConfig:
     fusion_positions: bool = True
     norm: str = "paper"
     pool: str = "cls"
+    attention_band: int = 0
 
     def __post_init__(self) -> None:
         problems = []
@@ -46,6 +49,8 @@ class BackboneConfig:
             problems.append("encoder_layers and fusion_layers must be >= 1")
         if not 0 <= self.dropout < 1:
             problems.append(f"dropout must be in [0, 1), got {self.dropout}")
+        if self.attention_band < 0:
+            problems.append(f"attention_band must be >= 0, got {self.attention_band}; 0 is no band")
         problems += wrong_choices(self, {"norm": NORMS, "pool": POOLS})
         if problems:
             raise ConfigError(problems)

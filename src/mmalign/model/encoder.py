@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional
 
-from mmalign.model.attention import last_norm, transformer_layers
+from mmalign.model.attention import last_norm, self_attention_layers
 from mmalign.model.config import BackboneConfig
 from mmalign.model.dropout import dropout
 from mmalign.model.hidden import Hidden, is_valid
@@ -29,7 +29,7 @@ class Encoder(nn.Module):
         # As in MulT, a short convolution lets a step see its neighbours before attention does.
         self.project = nn.Conv1d(features, config.dim, config.kernel, padding="same")
         self.cls = nn.Parameter(torch.randn(config.dim) / math.sqrt(config.dim))
-        self.layers = transformer_layers(config, config.encoder_layers)
+        self.layers = self_attention_layers(config)
         self.norm = last_norm(config)
         self.dropout = config.dropout
         self.register_parameter("gap", None)

@@ -50,7 +50,9 @@ class _CompiledGRU(Function):
     ) -> Tensor:
         batch, time, features = steps.shape
         dim = weight.shape[1]
-        rows, width = _padded(batch, ROWS), _padded(dim, VECTOR // steps.element_size())
+        # One clip needs no tile: of a long one, a tile would take eight times the memory.
+        rows = 1 if batch == 1 else _padded(batch, ROWS)
+        width = _padded(dim, VECTOR // steps.element_size())
         given = _pad(steps.transpose(0, 1), 0, rows - batch).reshape(time * rows, features)
         input_weights = _pad(input_weight.reshape(3, dim, features), 0, width - dim)
         input_biases = _pad(input_bias.reshape(3, dim), width - dim)

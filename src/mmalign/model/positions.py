@@ -23,13 +23,20 @@ def sinusoids(
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)[..., :dim]
 
 
-@lru_cache(maxsize=512)
 def position_table(
     time: int, dim: int, dtype: torch.dtype, device: torch.device
 ) -> Float[Tensor, "time dim"]:
-    """Positions 0, 1, 2, …; kept, as every layer of every batch asks for it."""
+    """Positions 0, 1, 2, …, from a table that is kept."""
+    return _kept_table(max(time - 1, 0).bit_length(), dim, dtype, device)[:time]
+
+
+@lru_cache(maxsize=512)
+def _kept_table(
+    doublings: int, dim: int, dtype: torch.dtype, device: torch.device
+) -> Float[Tensor, "time dim"]:
+    """A power of 2 of positions: all lengths together keep twice the longest table at most."""
     with torch.no_grad():
-        return sinusoids(torch.arange(time, dtype=torch.float64), dim).to(device, dtype)
+        return sinusoids(torch.arange(1 << doublings, dtype=torch.float64), dim).to(device, dtype)
 
 
 def scaled_positions(

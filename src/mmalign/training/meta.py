@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from mmalign.imputers.smil import SMIL
 from mmalign.model.hidden import Known, step_error
@@ -66,6 +67,7 @@ class RegularisedTask(nn.Module):
         }
 
 
+@sdpa_kernel(SDPBackend.MATH)  # fused attention has no second derivative
 def meta_loss(model: Model, missing: Streams, complete: Iterator[Streams]) -> Float[Tensor, ""]:
     """Loss on the missing batch, plus loss on a complete one after a step on the missing batch.
 

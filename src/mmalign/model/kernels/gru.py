@@ -2,8 +2,7 @@
 
 A step is three small products of matrices and a few loops; what takes long in torch is going there
 and back for each of them. Everything is flat: a state is ``[size]``, the units of all clips one
-after the other, ``width`` numbers a clip, clips and units padded to whole tiles and vectors. What
-is padding stays 0.
+after the other, ``width`` numbers a clip, units padded to whole vectors. What is padding stays 0.
 """
 
 from typing import no_type_check
@@ -13,7 +12,7 @@ import numpy as np
 from mmalign.align.kernels.band import lanes_of
 from mmalign.align.kernels.exponential import exponential
 from mmalign.align.kernels.jit import compiled
-from mmalign.align.kernels.simd import TILE, tile_products
+from mmalign.align.kernels.simd import TILE, eliminate, everywhere, store, tile_products
 
 STEEPEST = 80.0  # beyond, a sigmoid is 0 or 1 in either dtype
 
@@ -101,13 +100,21 @@ def step_back(gradient, states, gates, t, to_inputs, to_sums):
 @compiled
 @no_type_check
 def multiply(rows, weights, width, out):
-    """Writes rows times weights, a tile of rows and a vector of columns at a time."""
+    """Writes rows times weights, a tile of rows and a vector of columns at a time.
+
+    Rows that make no whole tile go one by one, to the same bits.
+    """
     lanes, nought = lanes_of(rows), rows.dtype.type(0)
-    for row in range(0, rows.size, TILE * width):
+    whole = rows.size - rows.size % (TILE * width)
+    for row in range(0, whole, TILE * width):
         for lane in range(0, width, lanes):
             tile_products(
                 rows, row, width, weights, lane, width, width, nought, out, row + lane, width
             )
+    for row in range(whole, rows.size, width):
+        for lane in range(0, width, lanes):
+            store(everywhere(nought), out, row + lane)
+            eliminate(rows, row, 1, weights, lane, width, width, out, row + lane)
 
 
 @compiled
