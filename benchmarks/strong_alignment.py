@@ -197,32 +197,40 @@ def compute(fold: Fold, place: Place, cache: Path) -> list[dict]:
 
 
 def show(rows: list[dict]) -> None:
-    """Print a line a system: its scores, and the paired difference to leaving the victim out."""
-    cells = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
-    facts = defaultdict(list)
+    """Print a table a place: scores, and paired differences from leaving the victim out."""
+    places: dict[tuple, dict[str, list[dict]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
-        place = row["study"], row["victim"], row["survival"]
-        for name, value in row["facts"].items():
-            facts[*place, row["system"], name].append(value)
-        for name, value in row["scores"].items():
-            cells[*place, name][row["system"]][row["seed"]].append(value)
-    for place, systems in cells.items():
-        print(f"\n{place[0]}; {place[1]} at {place[2]:.0%}; {place[3]}")
-        means = {s: {k: np.mean(v) for k, v in seeds.items()} for s, seeds in systems.items()}
-        for system, found in means.items():
-            text = f"{system}: {np.mean(list(found.values())):.1f} ({len(found)})"
-            if system != ABSENT and len(found) > 1:
-                seeds = sorted(found)
-                pair = [[float(means[s][k]) for k in seeds] for s in (system, ABSENT)]
-                gain = paired_difference(*pair)
-                text += f", {gain.mean:+.1f} [{gain.low:+.1f}, {gain.high:+.1f}]"
-                text += " clear" if gain.is_clear else ""
-            for name in ("explained", "alone", "errors", "valid_gain"):
-                if values := facts.get((*place[:3], system, name)):
-                    text += f", {name} {np.mean(values):.2f}"
-            if values := facts.get((*place[:3], system, "errors")):
-                text += f", in {sum(v >= CLEAR for v in values)} of {len(values)}"
-            print("  " + text)
+        places[row["study"], row["victim"], row["survival"]][row["system"]].append(row)
+    columns = [f"{setting} {how}" for setting in "AB" for how in ("there", "best", "chosen")]
+    for (study, victim, survival), systems in places.items():
+        print(f"\n{study}; {victim} at {survival:.0%} | {' | '.join(columns)} | facts")
+        for system, own in systems.items():
+            cells = [cell(own, systems[ABSENT], column) for column in columns]
+            facts = {n: np.mean([row["facts"][n] for row in own]) for n in own[0]["facts"]}
+            told = ", ".join(f"{name} {value:.2f}" for name, value in facts.items())
+            taken = sum(row["facts"].get("errors", 0) >= CLEAR for row in own)
+            print(f"  {system} | {' | '.join(cells)} | {told}, in {taken} of {len(own)}")
+
+
+def cell(own: list[dict], absent: list[dict], column: str) -> str:
+    """The mean over seeds of the mean over folds, and the difference with its 95 % interval."""
+    if column not in own[0]["scores"]:
+        return "-"
+    first, second = (by_seed(part, column) for part in (own, absent))
+    text = f"{np.mean(list(first.values())):.1f}"
+    if own is absent or len(first) < 2:
+        return text
+    gain = paired_difference(
+        *([found[seed] for seed in sorted(first)] for found in (first, second))
+    )
+    return f"{text}, {gain.mean:+.1f} [{gain.low:+.1f}, {gain.high:+.1f}]"
+
+
+def by_seed(rows: list[dict], column: str) -> dict[int, float]:
+    found = defaultdict(list)
+    for row in rows:
+        found[row["seed"]].append(row["scores"][column])
+    return {seed: float(np.mean(values)) for seed, values in found.items()}
 
 
 def places(title: str, folds: list[Fold], seed: int) -> Iterator[Place]:
