@@ -108,6 +108,7 @@ def test_the_result_says_what_each_subset_scores_beside_its_floor(finished):
     assert alone["valid"]["clips"] == 9
     bins = result["settings"]["as-is"]["reliability"]["test"]
     assert sum(one["clips"] for one in bins) == 12
+    assert sum(one["clips"] for one in both["test"]["reliability"]) == len(having)
     assert set(result["modalities"]["pose"]) == {"sense", "clips", "skill", "weight"}
 
 

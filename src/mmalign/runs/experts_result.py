@@ -10,7 +10,7 @@ from mmalign.data.dataset import Dataset
 from mmalign.data.split import Split
 from mmalign.data.task import Labels
 from mmalign.evaluation.calibration import reliability_bins
-from mmalign.experts.answers import answer_table, answers
+from mmalign.experts.answers import Answers, answer_table, answers
 from mmalign.experts.model import Experts
 from mmalign.experts.saving import member_state
 from mmalign.runs.experts_artifact import KIND, describe_modality
@@ -36,10 +36,8 @@ class ExpertsOutcome:
             if split.labels is None:
                 continue
             metrics[name] = found[name].metrics(self.model.fitted_task, split.labels)
-            shares = found[name].shares
-            if shares is not None:
-                bins = reliability_bins(shares, split.labels)
-                reliability[name] = [asdict(one) for one in bins]
+            for bins in _bins(found[name], split.labels).values():
+                reliability[name] = bins
         self.scores[setting] = {
             "best_epoch": self.model.epochs,
             "metrics": metrics,
@@ -63,7 +61,7 @@ class ExpertsOutcome:
             "method": KIND,
             "protocol": protocol,
             "settings": self.scores,
-            "subsets": score_subsets(list(self.model.experts), seen, self._metrics),
+            "subsets": score_subsets(list(self.model.experts), seen, self._score),
             "modalities": {
                 name: {**describe_modality(one), "weight": self.model.weight(name)}
                 for name, one in self.model.experts.items()
@@ -75,8 +73,16 @@ class ExpertsOutcome:
         }
         return dict(without_nan(found))
 
-    def _metrics(self, split: Split, labels: Labels) -> dict[str, float]:
-        return answers(self.model, split).metrics(self.model.fitted_task, labels)
+    def _score(self, split: Split, labels: Labels) -> dict[str, Any]:
+        found = answers(self.model, split)
+        return {"metrics": found.metrics(self.model.fitted_task, labels), **_bins(found, labels)}
+
+
+def _bins(found: Answers, labels: Labels) -> dict[str, list[dict[str, float]]]:
+    """Bins of confidence beside accuracy, under their name in a result; nothing for numbers."""
+    if found.shares is None:
+        return {}
+    return {"reliability": [asdict(one) for one in reliability_bins(found.shares, labels)]}
 
 
 def _count(model: Experts) -> int:

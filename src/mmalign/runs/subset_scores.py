@@ -15,8 +15,8 @@ from mmalign.runs.result import SCORED, Result
 MOST_MODALITIES = 4
 """Up to so many modalities, all subsets are scored; beyond, each alone and all together."""
 
-Score = Callable[[Split, Labels], dict[str, float]]
-"""The metrics of a model on clips that have a few modalities and nothing else."""
+Score = Callable[[Split, Labels], dict[str, Any]]
+"""`metrics` of a model on clips that have a few modalities and nothing else, and what is beside."""
 
 
 def subsets(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -43,7 +43,7 @@ def _score_subset(names: Sequence[str], seen: Dataset, score: Score) -> dict[str
         if split is not None and split.labels is not None and train is not None and len(split):
             found[name] = {
                 "clips": len(split),
-                "metrics": score(split, split.labels),
+                **score(split, split.labels),
                 "floor": constant_floor(seen.task, train, split.labels),
             }
     return found

@@ -84,7 +84,7 @@ class AnchorTraining:
             "subsets": score_subsets(
                 self.modalities,
                 first,
-                lambda split, labels: score(first.task, answer(split), labels),
+                lambda split, labels: {"metrics": score(first.task, answer(split), labels)},
             ),
             "floor": floors(first),
             "epochs": 0,

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 from mmalign.data.missingness import SETTINGS
 from mmalign.experiments.report.ablation import WHOLE, ablation_table, swap_table
+from mmalign.experiments.report.calibration import calibration
 from mmalign.experiments.report.curves import curve, curve_table
 from mmalign.experiments.report.document import Block, Code, Details, Gallery, Heading, Section
 from mmalign.experiments.report.findings import find_all, findings_note, findings_table, sentences
@@ -221,6 +222,7 @@ CHAPTERS: dict[str, tuple[str, Chapter]] = {
     "which": ("Which should I use?", which),
     "random-missing": ("Modalities missing at random", random_missing),
     "gaps": ("Gaps inside sequences", gaps),
+    "calibration": ("How sure is it, and how right?", calibration),
     "glance": ("At a glance", at_a_glance),
     "main": ("Main comparison", main),
     "differences": ("Paired differences", differences),

@@ -1,0 +1,28 @@
+"""The chapter about calibration."""
+
+from mmalign.experiments.report.document import Block, Gallery
+from mmalign.experiments.report.pictures.reliability import reliability_picture
+from mmalign.experiments.report.reliability import Reliability, reliability_table
+from mmalign.experiments.report.runs import Runs
+from mmalign.experiments.report.subset_scores import SubsetPanel
+from mmalign.experiments.subset_suites import SUBSETS
+from mmalign.experiments.systems import ONE_MODEL
+
+TOLD = (
+    f"Of all answers that {ONE_MODEL} give with 80 % confidence, 80 % should be right. Clips are "
+    "put into 15 bins by the probability of the predicted class; the calibration error is the mean "
+    "distance of confidence and accuracy over the bins, by their numbers of clips. It is not 0 by "
+    "chance alone: with few clips it is a few points at best."
+)
+
+
+def calibration(runs: Runs) -> list[Block]:
+    """How sure the one model is with each subset, and whether it should be."""
+    sets = dict.fromkeys(run.entry.job.modalities for run in runs.of(SUBSETS))
+    found = [Reliability(SubsetPanel(runs, SUBSETS, names)) for names in sets]
+    blocks: list[Block] = []
+    for number, one in enumerate((r for r in found if r.subsets), 1):
+        name = f"calibration-{number}"
+        blocks += [Gallery([reliability_picture(one, name)])] if one.drawn else []
+        blocks.append(reliability_table(one, name))
+    return [TOLD, *blocks] if blocks else []
