@@ -63,7 +63,7 @@ class ExpertsOutcome:
             "method": KIND,
             "protocol": protocol,
             "settings": self.scores,
-            "subsets": score_subsets(list(self.model.experts), seen, self._metrics),
+            "subsets": score_subsets(list(self.model.experts), seen, self._scored),
             "modalities": {
                 name: {**describe_modality(one), "weight": self.model.weight(name)}
                 for name, one in self.model.experts.items()
@@ -75,8 +75,9 @@ class ExpertsOutcome:
         }
         return dict(without_nan(found))
 
-    def _metrics(self, split: Split, labels: Labels) -> dict[str, float]:
-        return answers(self.model, split).metrics(self.model.fitted_task, labels)
+    def _scored(self, split: Split, labels: Labels) -> tuple[Labels, dict[str, float]]:
+        found = answers(self.model, split)
+        return found.predictions, found.metrics(self.model.fitted_task, labels)
 
 
 def _count(model: Experts) -> int:

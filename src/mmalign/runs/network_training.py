@@ -102,8 +102,9 @@ class NetworkTraining:
         save_masks(self.protocols, self._used, folder)
         predictor = outcome.training.predictor
 
-        def score(split: Split, labels: Labels) -> dict[str, float]:
-            return predictor.metrics(predictor.outputs(with_modalities(split, self._names)), labels)
+        def score(split: Split, labels: Labels) -> tuple[Labels, dict[str, float]]:
+            outputs = predictor.outputs(with_modalities(split, self._names))
+            return predictor.to_labels(outputs), predictor.metrics(outputs, labels)
 
         scored = score_subsets(self._names, self._first, score)
         found = outcome.result(protocol_facts(self.protocols), self._first)
