@@ -231,16 +231,19 @@ def test_demo_trains_draws_and_reports_also_without_sktime(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "MiniRocket is left out: it needs pip install 'mmalign[anchors]'" in done.stderr
-    for row in ("majority class", "LB", "zero-fill", "MM-Align, improved", "experts", "constant"):
+    for row in ("majority class", "LB", "experts", "constant"):
         assert row in done.stdout
+    assert "MM-Align" not in done.stdout  # which method to take, and no other question
     assert "accelerometer + gyroscope" in done.stdout
     assert re.search(r"in \d of\s+3 subsets", done.stdout)
-    for name in ("clips.png", "missingness.png", "plan.png"):
+    for name in ("clips.png", "which.png"):
         assert (tmp_path / name).read_bytes()[:4] == b"\x89PNG"
     assert (tmp_path / "model" / "model.safetensors").exists()
     assert f"report: {tmp_path}/report/report.html" in done.stdout.replace("\n", "")
+    served = f"serve {tmp_path}/model --examples smartwatch"
+    assert served in done.stdout.replace("\n", "")
+    assert (tmp_path / "report" / "figures" / "answer-1.svg").exists()
     page = (tmp_path / "report" / "report.html").read_text()
-    assert "MM-Align, improved" in page
     assert "Which should I use?" in page
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from mmalign.data import Clip
+from mmalign.data import Clip, PatternProtocol
 from mmalign.errors import ConfigError
-from mmalign.experiments.pictures import check_picture, draw_clips, draw_missingness, draw_plans
+from mmalign.experiments.pictures import check_picture, draw_clips, draw_plans
 from tests.training.small import small_dataset
 
 WORDS = ("a", "$$", "film", "$x^")
@@ -71,14 +71,31 @@ def test_names_of_modalities_may_hold_dollars(tmp_path):
     }
     renamed = replace(dataset, dims={names[k]: v for k, v in dataset.dims.items()}, splits=splits)
     draw_clips(renamed, tmp_path / "clips.png")
-    draw_missingness([("all", renamed)], tmp_path / "missing.png")
     assert (tmp_path / "clips.png").exists()
-    assert (tmp_path / "missing.png").exists()
 
 
 def test_the_ending_may_be_in_capitals(tmp_path):
     check_picture(tmp_path / "p.PNG")
-    draw_missingness([("all", small_dataset())], tmp_path / "p.PNG")
+    draw_clips(small_dataset(), tmp_path / "p.PNG")
     assert (tmp_path / "p.PNG").read_bytes()[:4] == b"\x89PNG"
     with pytest.raises(ConfigError, match="the ending must be one of"):
         check_picture(tmp_path / "p.xyz")
+
+
+def test_clips_of_each_pattern_have_names_units_and_one_size_of_letters(tmp_path, drawn):
+    dataset = PatternProtocol(patterns={"visible": 0.3, "victim": 0.3}).apply(small_dataset())
+    draw_clips(dataset, tmp_path / "c.png", unit="volts", step="step of 0.1 s")
+    (figure,) = drawn
+    panels = np.array(figure.axes).reshape(2, 3)  # two modalities; both, and each alone
+    assert sum(any(t.get_text() == "missing" for t in p.texts) for p in panels.ravel()) == 2
+    assert [p.get_ylabel() for p in panels[:, 0]] == ["visible\nvolts", "victim\nvolts"]
+    assert {p.get_xlabel() for p in panels[1]} == {"step of 0.1 s"}
+    (legend,) = figure.legends
+    widest = max(dataset.dims.values())
+    assert [t.get_text() for t in legend.get_texts()] == [f"feature {n}" for n in range(widest)]
+    texts = [
+        *legend.get_texts(),
+        *(p.title for p in panels[0]),
+        *(p.yaxis.label for p in panels.T[0]),
+    ]
+    assert {text.get_fontsize() for text in texts} == {9}

@@ -57,6 +57,20 @@ def test_gaps_are_asked_of_one_model_without_and_of_one_with_gaps_a_rate():
     assert rates[f"experts{TRAINED_SO}"] == {(rate,) for rate in GAP_RATES[1:]}
 
 
+def test_missing_rates_can_be_chosen_and_are_checked():
+    chosen = scope(candidates=find_candidates(["experts"]), rates=[0.3, 0.6])
+    found = {}
+    for entry in list_entries(DATA, chosen, ["random-missing", "gaps"]):
+        found.setdefault((entry.suite, entry.system), set()).add(entry.job.rates)
+    assert found["random-missing", "experts"] == {(0.3,), (0.6,)}
+    assert found["gaps", "experts"] == {(0.0, 0.3, 0.6)}  # training is without gaps
+    assert found["gaps", f"experts{TRAINED_SO}"] == {(0.3,), (0.6,)}
+    with pytest.raises(ConfigError, match=r"in \[0, 1\), got 1.0"):
+        scope(rates=[0.5, 1.0])
+    with pytest.raises(ConfigError, match="given twice"):
+        scope(rates=[0.5, 0.5])
+
+
 def test_modalities_and_systems_can_be_chosen_and_are_checked():
     chosen = scope(modalities=NAMES[:2], candidates=find_candidates(["experts"]))
     assert {e.job.modalities for e in list_entries(DATA, chosen, ["subsets"])} == {NAMES[:2]}

@@ -101,6 +101,9 @@ def test_the_result_says_what_each_subset_scores_beside_its_floor(finished):
     assert both["test"]["clips"] == len(having) == 4
     expected = model.metrics(only(having, "pose", "wrist"))
     assert {n: v for n, v in both["test"]["metrics"].items() if n != "ece"} == expected
+    errors = both["test"]["errors"]
+    assert 1 - np.mean(errors) == pytest.approx(expected["accuracy"])
+    assert len(errors) == len(having)
     labels = np.array(["abc".index(clip.label) for clip in having])
     assert both["test"]["floor"] == constant_floor(TASK, data["train"].labels, labels)
     alone = next(s for s in result["subsets"] if s["modalities"] == list(NAMES))

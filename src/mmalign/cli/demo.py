@@ -13,27 +13,27 @@ from mmalign.errors import ConfigError
 
 if TYPE_CHECKING:
     from mmalign.data import Dataset
-    from mmalign.estimator import MMAlign
     from mmalign.experiments.grid import Grid
+    from mmalign.experiments.report.subset_scores import SubsetPanel
 
-VISIBLE, VICTIM, SURVIVAL = "accelerometer", "gyroscope", 0.1
-METHODS = ("lb", "zero-fill", "mmalign-improved")
-PAPER = ("main",)
-OWN = {"grid", "report", "model", "clips.png", "missingness.png", "plan.png"}
-"""What the demo leaves in its directory."""
+OWN = {"grid", "report", "model", "which.png", "clips.png", "missingness.png", "plan.png"}
+"""What a demo leaves in its directory; the last two are those of an older one."""
 
 
 def demo(
     out: Annotated[Path, typer.Option(help="Directory for pictures, results and report.")] = Path(
         "demo-output"
     ),
-    epochs: Annotated[int, typer.Option(min=1, help="Most epochs of training.")] = 20,
-    seeds: Annotated[int, typer.Option(min=2, help="Runs of each method.")] = 3,
+    epochs: Annotated[
+        int | None, typer.Option(min=1, help="Most epochs of training. Default: each one's own.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=2, help="Runs of each system.")] = 3,
 ) -> None:
     """Train one model on smartwatch data, let each sensor die, and say whether to use it.
 
-    Beside it stand what one would train for each sensor alone, and the paper's imputers. Start the
-    same command again to continue a demo that was stopped.
+    Beside it stand what one would train for each case alone, and a floor. It is
+    `mmalign bench smartwatch --suite subsets --seeds 3` with pictures. Start the same command again
+    to continue a demo that was stopped.
     """
     from mmalign.experiments.engines.threads import ONE_THREAD
 
@@ -45,27 +45,16 @@ def demo(
     from mmalign.experiments.running import run_grid
 
     with LocalEngine() as engine:
-        from mmalign.cli.tables import print_description
         from mmalign.data import smartwatch
-        from mmalign.evaluation.inspection import inspect_dataset
-        from mmalign.experiments.report.writing import write_report
 
         dataset = smartwatch()
-        print_description("smartwatch", inspect_dataset(dataset))
+        _introduce(dataset)
         out.mkdir(parents=True, exist_ok=True)
-        _draw_data(dataset, out)
+        _draw_clips(dataset, out / "clips.png")
         grid = _plan(dataset, out / "grid", epochs, seeds)
         with GridProgress(grid) as progress:
             run_grid(grid, engine, progress.show)
-    _print_scores(grid, seeds)
-    _draw_alignment(dataset, _trained(grid, "mmalign-improved"), out / "plan.png")
-    _trained(grid, "experts").save(out / "model")
-    answer = _print_subsets(grid, seeds)
-    typer.echo(f"pictures: {out}/clips.png, missingness.png, plan.png; model: {out}/model")
-    typer.secho(answer, bold=True)
-    typer.echo(f"report: {write_report(grid, out / 'report')}")
-    command = "mmalign" if shutil.which("mmalign") else sys.argv[0]
-    typer.echo(f"try it in a browser: {command} serve {out}/model --examples smartwatch")
+    _conclude(grid, out)
 
 
 def _require_own(out: Path) -> None:
@@ -80,96 +69,85 @@ def _require_own(out: Path) -> None:
         raise ConfigError(f"--out {out}: not a directory of the demo ({found}); name another")
 
 
-def _draw_data(dataset: "Dataset", out: Path) -> None:
-    from mmalign.data import Protocol
-    from mmalign.experiments.pictures import draw_clips, draw_missingness
+def _introduce(dataset: "Dataset") -> None:
+    """Say what there is to predict, from what, and for whom."""
+    train, test = dataset["train"], dataset["test"]
+    people = {split: len({*(dataset[split].groups or ())}) for split in dataset.splits}
+    typer.echo(
+        f"Which of {dataset.task.outputs} exercises is a person with a smartwatch doing? "
+        f"{len(train)} clips of {people['train']} people to learn from, {len(test)} of "
+        f"{people['test']} others to test on; sensors: {', '.join(dataset.modalities)}."
+    )
 
-    versions = [("all there", dataset)]
-    for setting in ("A", "B"):
-        protocol = Protocol(visible=VISIBLE, victim=VICTIM, survival=SURVIVAL, setting=setting)
-        versions.append((f"survival {SURVIVAL:.0%}, setting {setting}", protocol.apply(dataset)))
-    draw_clips(versions[1][1], out / "clips.png")
-    draw_missingness(versions, out / "missingness.png")
+
+def _draw_clips(dataset: "Dataset", file: Path) -> None:
+    """Draw a clip with both sensors, and one for each sensor that died."""
+    from mmalign.data import PatternProtocol
+    from mmalign.experiments.pictures import draw_clips
+
+    dying = PatternProtocol(patterns=dict.fromkeys(dataset.modalities, 0.3)).apply(dataset)
+    draw_clips(dying, file, unit="standard deviations", step="step of 0.1 s")
 
 
-def _plan(dataset: "Dataset", folder: Path, epochs: int, seeds: int) -> "Grid":
+def _plan(dataset: "Dataset", folder: Path, epochs: int | None, seeds: int) -> "Grid":
     from mmalign.cli.bench import choose_systems
     from mmalign.experiments.grid import extend_grid
     from mmalign.experiments.scope import Scope
     from mmalign.experiments.source import Source
     from mmalign.experiments.subset_suites import SUBSETS
-    from mmalign.experiments.suites import list_entries
-    from mmalign.experiments.systems import find_systems
+    from mmalign.experiments.suites import all_pairs, list_entries
 
-    suites = [SUBSETS, *PAPER]
     scope = Scope(
-        pairs=[(VISIBLE, VICTIM)],
-        survivals=[SURVIVAL],
+        pairs=all_pairs(dataset),
         seeds=range(seeds),
-        systems=find_systems(METHODS),
-        settings={"epochs": epochs, "patience": 8},
-        **choose_systems(suites, None),
+        settings={} if epochs is None else {"epochs": epochs},
+        **choose_systems([SUBSETS], None),
     )
-    return extend_grid(folder, dataset, Source("smartwatch"), list_entries(dataset, scope, suites))
+    entries = list_entries(dataset, scope, [SUBSETS])
+    return extend_grid(folder, dataset, Source("smartwatch"), entries)
 
 
-def _print_subsets(grid: "Grid", seeds: int) -> str:
-    """Show what each system scores with each sensor; returns which to use, in a sentence."""
-    from mmalign.cli.tables import print_table
-    from mmalign.experiments.report.main_tables import CONSTANT
+def _conclude(grid: "Grid", out: Path) -> None:
+    """Show scores and answer, and leave the picture, the page and the model."""
+    import mmalign
+    from mmalign.experiments.report.pictures.answer import save_answer
     from mmalign.experiments.report.runs import read_runs
-    from mmalign.experiments.report.subset_scores import SubsetPanel, answer_sentence, subset_title
+    from mmalign.experiments.report.subset_scores import SubsetPanel, answer_sentence
+    from mmalign.experiments.report.writing import write_report
     from mmalign.experiments.subset_suites import SUBSETS
+    from mmalign.experiments.systems import ONE_MODEL
 
     runs = read_runs(grid)
     panel = SubsetPanel(runs, SUBSETS, tuple(runs.grid.data["dims"]))
-    floor = [100 * panel.floor(subset, panel.measure) for subset in panel.subsets]
-    rows = {
-        system: [100 * panel.mean(system, subset) for subset in panel.subsets]
-        for system in panel.systems
-    }
-    typer.secho(
-        f"test accuracy, mean over {seeds} seeds, with what is left of the sensors", bold=True
-    )
-    print_table([*map(subset_title, panel.subsets)], {CONSTANT: floor} | rows, form="{:.1f} %")
-    return answer_sentence(panel.standings(), runs.seed_count(SUBSETS))
+    _print_scores(panel)
+    typer.secho(answer_sentence(panel.standings(), panel.over), bold=True)
+    save_answer(panel, out / "which.png")
+    trained = next(placed for placed in grid.placed if placed.entry.system == ONE_MODEL)
+    mmalign.load(grid.run_folder(trained.address)).save(out / "model")
+    typer.echo(f"picture: {out}/which.png (and the data: {out}/clips.png)")
+    typer.echo(f"report: {write_report(grid, out / 'report')}")
+    typer.echo(f"try it in a browser: {_command()} serve {out}/model --examples smartwatch")
 
 
-def _print_scores(grid: "Grid", seeds: int) -> None:
+def _print_scores(panel: "SubsetPanel") -> None:
+    """Show what each system scores with what is left of the sensors."""
     from mmalign.cli.tables import print_table
+    from mmalign.experiments.report.main_tables import CONSTANT
+    from mmalign.experiments.report.subset_scores import subset_title
+    from mmalign.experiments.systems import LOWER, ONE_MODEL
 
-    rows: dict[str, list[list[float]]] = {}
-    for entry, result in grid.results():
-        if entry.suite == "main":
-            tests = [found["metrics"]["test"] for found in result["settings"].values()]
-            rows.setdefault(entry.system, []).append([scores["accuracy"] for scores in tests])
-            floor = [100 * result["floor"]["test"]["accuracy"]] * 2
-    means = {
-        title: [100 * sum(column) / len(column) for column in zip(*scores, strict=True)]
-        for title, scores in rows.items()
-    }
-    title = f"test accuracy, mean over {seeds} seeds, when {VICTIM} survives in "
-    typer.secho(f"{title}{SURVIVAL:.0%} of the training clips", bold=True)
-    columns = "A: never at test", f"B: in {SURVIVAL:.0%} of test"
-    print_table(columns, {"majority class": floor} | means, form="{:.1f} %")
+    titles = {ONE_MODEL: "experts, one model", LOWER: "LB, the paper's network, one for each"}
+    floor = [100 * panel.floor(subset, panel.measure) for subset in panel.subsets]
+    rows = {f"{CONSTANT}, the majority class": floor}
+    for system in panel.systems:
+        title = titles.get(system, f"{system} + ridge, one for each")
+        rows[title] = [100 * panel.mean(system, subset) for subset in panel.subsets]
+    typer.secho(f"test accuracy with what is left of the sensors ({panel.over})", bold=True)
+    print_table([*map(subset_title, panel.subsets)], rows, form="{:.1f} %")
 
 
-def _trained(grid: "Grid", name: str) -> "MMAlign":
-    """The model of a system's first seed."""
-    import mmalign
-    from mmalign.experiments.systems import CANDIDATES, SYSTEMS
-
-    title, _ = {**CANDIDATES, **SYSTEMS}[name]
-    placed = next(placed for placed in grid.placed if placed.entry.system == title)
-    return mmalign.load(grid.run_folder(placed.address))
-
-
-def _draw_alignment(dataset: "Dataset", model: "MMAlign", file: Path) -> None:
-    from mmalign.experiments.pictures import draw_plans
-
-    clips = dataset["test"].select([0])
-    plans = {
-        "solver's plan, from both modalities": model.align(clips)[0],
-        f"predicted from the {VISIBLE} alone": model.align(clips.without(VICTIM, clips.ids))[0],
-    }
-    draw_plans(plans, clips[0], file, visible=VISIBLE, victim=VICTIM)
+def _command() -> str:
+    """What starts mmalign again, as it was started."""
+    if Path(sys.argv[0]).name == "__main__.py":
+        return f"{sys.executable} -m mmalign"
+    return "mmalign" if shutil.which("mmalign") else sys.argv[0]

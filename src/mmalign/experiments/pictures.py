@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import matplotlib as mpl
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from mmalign.data.clip import Clip
@@ -21,7 +22,8 @@ from mmalign.experts.explanation import Explanation
 
 MISSING = "#e9e4da"
 BAR = "#9db8d3"
-PRESENCE = ListedColormap([MISSING, "#3b6ea5"])
+MOST_LINES = 6
+"""More features than these are not told apart."""
 
 
 def check_picture(file: Path) -> None:
@@ -35,44 +37,77 @@ def check_picture(file: Path) -> None:
         raise ConfigError(f"{file}: the ending must be one of {', '.join(sorted(known))}")
 
 
-def draw_clips(dataset: Dataset, file: Path, *, split: str = "train", count: int = 4) -> None:
-    """Draw a few clips, complete and incomplete ones; a missing sequence is an empty panel."""
+def draw_clips(
+    dataset: Dataset,
+    file: Path,
+    *,
+    split: str = "train",
+    count: int = 4,
+    unit: str = "",
+    step: str = "step",
+) -> None:
+    """Draw a few clips of each pattern of what is there; a missing sequence is an empty panel.
+
+    Args:
+        dataset: Whose clips.
+        file: Where to; the ending says what kind of picture.
+        split: Which split.
+        count: How many clips, about; at least one a pattern.
+        unit: What the values are in.
+        step: What a step is.
+    """
     clips = dataset[split]
     rows = _spread(clips, count)
-    figure = Figure(figsize=(3.2 * len(rows), 1.9 * len(dataset.dims) + 0.6), layout="constrained")
-    axes = figure.subplots(len(dataset.dims), len(rows), squeeze=False, sharex="col")
-    for column, row in enumerate(rows):
-        clip = clips[row]
-        for line, name in enumerate(dataset.dims):
-            _draw_sequence(axes[line][column], clip.sequences[name])
-            axes[line][0].set_ylabel(name, parse_math=False)
-        axes[0][column].set_title(
-            f"{clip.id}\n{_label_name(dataset, clip.label)}", fontsize=8, parse_math=False
+    with mpl.rc_context({"font.size": 9, "axes.titlesize": 9, "legend.fontsize": 9}):
+        figure = Figure(
+            figsize=(3.2 * len(rows), 2 * len(dataset.dims) + 0.9), layout="constrained"
         )
-        axes[-1][column].set_xlabel("step")
-    figure.savefig(file, dpi=120)
+        axes = figure.subplots(
+            len(dataset.dims), len(rows), squeeze=False, sharex="col", sharey="row"
+        )
+        for column, row in enumerate(rows):
+            clip = clips[row]
+            title = f"{clip.id}\n{_label_name(dataset, clip.label)}"
+            axes[0][column].set_title(title, parse_math=False)
+            for line, name in enumerate(dataset.dims):
+                _draw_sequence(axes[line][column], clip.sequences[name])
+            axes[-1][column].set_xlabel(step)
+        for line, name in enumerate(dataset.dims):
+            axes[line][0].set_ylabel(f"{name}\n{unit}".strip(), parse_math=False)
+        _draw_legend(figure, max(dataset.dims.values()))
+        figure.savefig(file, dpi=120)
 
 
 def _spread(split: Split, count: int) -> list[int]:
-    """Rows spread over the complete clips, then over the incomplete ones."""
-    is_complete = np.all([split.is_present(name) for name in split.modalities], axis=0)
-    groups = [
-        rows for rows in (np.flatnonzero(is_complete), np.flatnonzero(~is_complete)) if len(rows)
-    ]
-    share = count // len(groups)
-    chosen = [rows[np.linspace(0, len(rows) - 1, share).astype(int)] for rows in groups]
-    return sorted({int(row) for rows in chosen for row in rows})
+    """Rows spread over the clips of each pattern of what is there."""
+    has = np.stack([split.is_present(name) for name in split.modalities], axis=1)
+    groups = [np.flatnonzero((has == pattern).all(axis=1)) for pattern in np.unique(has, axis=0)]
+    share = max(1, count // max(1, len(groups)))
+    chosen = set()
+    for number, rows in enumerate(groups, 1):
+        # Not the same places in each group: neighbours are alike.
+        places = (np.arange(share) + number / (len(groups) + 1)) / share
+        chosen |= set(rows[(places * len(rows)).astype(int)].tolist())
+    return sorted(chosen)
 
 
 def _draw_sequence(axes: Axes, steps: np.ndarray | None) -> None:
     if steps is None:
         axes.set_facecolor(MISSING)
         axes.text(0.5, 0.5, "missing", ha="center", va="center", transform=axes.transAxes)
-        axes.set_yticks([])
         return
-    axes.plot(steps[:, :6], linewidth=1)
+    for feature, values in enumerate(steps.T[:MOST_LINES]):
+        axes.plot(values, linewidth=1, color=f"C{feature}")
     axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
-    axes.tick_params(labelsize=7)
+
+
+def _draw_legend(figure: Figure, features: int) -> None:
+    """Name the lines; where there are more features, only the first ones are drawn."""
+    shown = min(features, MOST_LINES)
+    lines = [Line2D([], [], color=f"C{feature}") for feature in range(shown)]
+    titles = [f"feature {feature}" for feature in range(shown)]
+    note = f"the first {shown} of up to {features} features" if shown < features else None
+    figure.legend(lines, titles, loc="outside lower center", ncols=shown, title=note)
 
 
 def _label_name(dataset: Dataset, label: float | int | str | None) -> str:
@@ -81,35 +116,6 @@ def _label_name(dataset: Dataset, label: float | int | str | None) -> str:
     if isinstance(dataset.task, Classification):
         return dataset.task.classes[int(label)]
     return f"label {float(label):.2f}"
-
-
-def draw_missingness(versions: Sequence[tuple[str, Dataset]], file: Path) -> None:
-    """Draw, for each version of a dataset, which clips have which modality."""
-    names = list(versions[0][1].splits)
-    figure = Figure(figsize=(9, 0.9 * len(versions) * 1.6 + 0.6), layout="constrained")
-    axes = figure.subplots(
-        len(versions),
-        len(names),
-        squeeze=False,
-        width_ratios=[len(versions[0][1][n]) for n in names],
-    )
-    for line, (title, dataset) in enumerate(versions):
-        for column, name in enumerate(names):
-            _draw_presence(axes[line][column], dataset[name])
-            axes[line][column].set_title(
-                f"{title}: {name}", fontsize=8, loc="left", parse_math=False
-            )
-            if column:
-                axes[line][column].set_yticks([])
-    axes[-1][0].set_xlabel("clip")
-    figure.savefig(file, dpi=120)
-
-
-def _draw_presence(axes: Axes, split: Split) -> None:
-    presence = np.stack([split.is_present(name) for name in split.modalities])
-    axes.imshow(presence, aspect="auto", interpolation="nearest", cmap=PRESENCE, vmin=0, vmax=1)
-    axes.set_yticks(range(len(presence)), split.modalities, fontsize=8, parse_math=False)
-    axes.tick_params(labelsize=7)
 
 
 def draw_plans(

@@ -25,6 +25,7 @@ class Scope:
         settings: What is set for every run; a system's own settings win.
         modalities: Those whose subsets are asked about; all of the data's if there are none.
         candidates: Systems that answer for subsets, by title: their settings.
+        rates: Missing rates of whole modalities and of steps; the suites' own if there are none.
     """
 
     pairs: Sequence[tuple[str, str]]
@@ -34,6 +35,7 @@ class Scope:
     settings: Settings = field(default_factory=dict)
     modalities: Sequence[str] = ()
     candidates: Mapping[str, Settings] = field(default_factory=lambda: find_candidates(USUAL))
+    rates: Sequence[float] = ()
 
     def __post_init__(self) -> None:
         problems = [
@@ -45,6 +47,11 @@ class Scope:
                 problems.append(f"there must be at least one of {name}")
             if len(set(values)) < len(values):
                 problems.append(f"{name} are given twice: {values}")
+        problems += [
+            f"a missing rate lies in [0, 1), got {rate}" for rate in self.rates if not 0 <= rate < 1
+        ]
+        if len(set(self.rates)) < len(self.rates):
+            problems.append(f"missing rates are given twice: {list(self.rates)}")
         if len(set(self.modalities)) < len(self.modalities):
             problems.append(f"modalities are given twice: {list(self.modalities)}")
         problems += [

@@ -44,6 +44,7 @@ class StudyTable:
         systems: Titles of rows; empty for all.
         survivals: Shares of training clips that keep the victim; empty for the study's.
         seeds: How many; none for the study's.
+        rates: Missing rates of `random-missing` and `gaps`; empty for the usual ones.
     """
 
     dataset: str
@@ -53,6 +54,7 @@ class StudyTable:
     systems: Sequence[str] = ()
     survivals: Sequence[float] = ()
     seeds: int | None = None
+    rates: Sequence[float] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +121,7 @@ class Study:
             candidates=rows,
             modalities=table.modalities,
             settings=self.settings,
+            rates=table.rates,
         )
 
 

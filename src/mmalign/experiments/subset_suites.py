@@ -28,7 +28,7 @@ def random_missing(dataset: Dataset, scope: Scope) -> Iterator[Entry]:
     """Systems x missing rates x seeds; the rate is the same in training and test."""
     names = _modalities(dataset, scope)
     for title, config in _configs(scope):
-        for rate in MISSING_RATES:
+        for rate in scope.rates or MISSING_RATES:
             job = Job(modalities=names, missing=RANDOM, rates=(rate,), config=config)
             yield _entry(RANDOM_MISSING, title, job)
 
@@ -38,11 +38,12 @@ def gaps(dataset: Dataset, scope: Scope) -> Iterator[Entry]:
 
     Each is trained once on the clips as they are, and once at each rate.
     """
-    names = _modalities(dataset, scope)
+    names, asked = _modalities(dataset, scope), tuple(scope.rates) or GAP_RATES
+    as_they_are = (0.0, *(rate for rate in asked if rate))  # training is at the first
     for title, config in _configs(scope):
-        for rates in (GAP_RATES, *((rate,) for rate in GAP_RATES[1:])):
+        for rates in (as_they_are, *((rate,) for rate in as_they_are[1:])):
             job = Job(modalities=names, missing=GAPS, rates=rates, config=config)
-            yield _entry(GAPS, title if rates == GAP_RATES else f"{title}{TRAINED_SO}", job)
+            yield _entry(GAPS, title if rates == as_they_are else f"{title}{TRAINED_SO}", job)
 
 
 SUBSET_SUITES: Mapping[str, Callable[[Dataset, Scope], Iterator[Entry]]] = {

@@ -61,7 +61,7 @@ class ExpertsOutcome:
             "method": KIND,
             "protocol": protocol,
             "settings": self.scores,
-            "subsets": score_subsets(list(self.model.experts), seen, self._score),
+            "subsets": score_subsets(list(self.model.experts), seen, self._scored),
             "modalities": {
                 name: {**describe_modality(one), "weight": self.model.weight(name)}
                 for name, one in self.model.experts.items()
@@ -73,9 +73,10 @@ class ExpertsOutcome:
         }
         return dict(without_nan(found))
 
-    def _score(self, split: Split, labels: Labels) -> dict[str, Any]:
+    def _scored(self, split: Split, labels: Labels) -> tuple[Labels, dict[str, Any]]:
         found = answers(self.model, split)
-        return {"metrics": found.metrics(self.model.fitted_task, labels), **_bins(found, labels)}
+        metrics = found.metrics(self.model.fitted_task, labels)
+        return found.predictions, {"metrics": metrics, **_bins(found, labels)}
 
 
 def _bins(found: Answers, labels: Labels) -> dict[str, list[dict[str, float]]]:

@@ -102,9 +102,10 @@ class NetworkTraining:
         save_masks(self.protocols, self._used, folder)
         predictor = outcome.training.predictor
 
-        def score(split: Split, labels: Labels) -> dict[str, Any]:
+        def score(split: Split, labels: Labels) -> tuple[Labels, dict[str, Any]]:
             outputs = predictor.outputs(with_modalities(split, self._names))
-            return {"metrics": predictor.metrics(outputs, labels)}
+            metrics = predictor.metrics(outputs, labels)
+            return predictor.to_labels(outputs), {"metrics": metrics}
 
         scored = score_subsets(self._names, self._first, score)
         found = outcome.result(protocol_facts(self.protocols), self._first)

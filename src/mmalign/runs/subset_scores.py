@@ -10,13 +10,14 @@ from mmalign.data.dataset import Dataset
 from mmalign.data.split import Split
 from mmalign.data.task import Labels
 from mmalign.evaluation.floors import constant_floor
+from mmalign.evaluation.redrawing import clip_errors
 from mmalign.runs.result import SCORED, Result
 
 MOST_MODALITIES = 4
 """Up to so many modalities, all subsets are scored; beyond, each alone and all together."""
 
-Score = Callable[[Split, Labels], dict[str, Any]]
-"""`metrics` of a model on clips that have a few modalities and nothing else, and what is beside."""
+Score = Callable[[Split, Labels], tuple[Labels, dict[str, Any]]]
+"""Predictions for clips of a few modalities and nothing else; `metrics`, and what is beside."""
 
 
 def subsets(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -31,7 +32,10 @@ def subsets(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def score_subsets(names: Sequence[str], seen: Dataset, score: Score) -> list[dict[str, Any]]:
-    """Metrics and floors of every subset, on the clips of valid and test that have all of it."""
+    """Metrics and floors of every subset, on the clips of valid and test that have all of it.
+
+    Beside them stands the error of each test clip: two results can be compared clip by clip.
+    """
     return [_score_subset(chosen, seen, score) for chosen in subsets(names)]
 
 
@@ -41,11 +45,14 @@ def _score_subset(names: Sequence[str], seen: Dataset, score: Score) -> dict[str
     for name in SCORED:
         split = having(seen.splits[name], names) if name in seen.splits else None
         if split is not None and split.labels is not None and train is not None and len(split):
+            predictions, facts = score(split, split.labels)
             found[name] = {
                 "clips": len(split),
-                **score(split, split.labels),
+                **facts,
                 "floor": constant_floor(seen.task, train, split.labels),
             }
+            if name == "test":
+                found[name]["errors"] = clip_errors(seen.task, predictions, split.labels)
     return found
 
 

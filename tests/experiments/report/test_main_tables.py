@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from mmalign.evaluation.significance import PairedDifference
 from mmalign.experiments.report.main_tables import (
     CONSTANT,
+    difference_cell,
     difference_table,
     is_imputer,
     main_table,
     metrics_table,
 )
+from mmalign.experiments.report.measures import CLASSIFICATION
 from mmalign.experiments.report.runs import Condition, read_runs
 from mmalign.experiments.systems import SYSTEMS
 from tests.experiments.report.made import Making, default_score, make_grid, metrics, regression
@@ -145,3 +148,9 @@ def test_a_gap_without_clear_bounds_stands_in_brackets(tmp_path):
     grid = make_grid(tmp_path / "g", MAIN, score=score)
     rows = rows_of(main_table(read_runs(grid), HERE, "t"))
     assert re.fullmatch(r"\(−?\d+ %\)", rows["MM-Align"][2].text)
+
+
+@pytest.mark.parametrize(("mean", "is_bold"), [(0.0001, False), (0.0011, True), (-0.02, True)])
+def test_a_difference_that_is_nothing_in_the_digits_shown_is_not_bold(mean, is_bold):
+    cell = difference_cell(PairedDifference(mean, mean, mean, 0.0, 3), CLASSIFICATION[0])
+    assert cell.is_best is is_bold

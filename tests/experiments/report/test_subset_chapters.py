@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from mmalign.data import Classification
 from mmalign.experiments.grid import Grid, extend_grid
 from mmalign.experiments.job import Entry
+from mmalign.experiments.report.pictures.answer import answer_picture, save_answer
 from mmalign.experiments.report.pictures.heat import PALEST, shares_of
 from mmalign.experiments.report.rates import RatePanel, rate_table
 from mmalign.experiments.report.runs import read_runs
@@ -131,6 +133,55 @@ def test_the_sentence_counts_what_the_rows_say(panel):
     )
 
 
+def redrawable(runs, wrong: dict[str, int], clips: int = 40):
+    """The same results with errors of clips: so many are wrong, the same in every seed."""
+
+    def known(run):
+        count = wrong.get(run.entry.system, 0)
+        errors = [1] * count + [0] * (clips - count)
+        found = [
+            {**one, "test": {**one["test"], "clips": clips, "errors": errors}}
+            for one in run.result["subsets"]
+        ]
+        return replace(run, result={**run.result, "subsets": found})
+
+    return replace(runs, planned=tuple(known(run) for run in runs.planned))
+
+
+@pytest.mark.parametrize(("wrong", "clear"), [(12, True), (1, False)])
+def test_clear_is_what_stays_so_when_clips_are_drawn_anew(panel, wrong, clear):
+    many = {"experts": max(0, -wrong), "MiniRocket": max(0, wrong)}
+    redrawn = SubsetPanel(redrawable(panel.runs, many), "subsets", NAMES)
+    (arm,) = [one for one in redrawn.standings() if one.subset == ("arm",)]
+    assert arm.redrawn.mean == pytest.approx(wrong / 40)
+    assert (arm.verdict == 1) is clear  # over seeds alone it is
+    assert redrawn.over == "3 seeds, 40 test clips"
+    cells = next(row for row in subset_table(redrawn, "t").rows if row.title == "arm").cells
+    assert cells[-2].plain == "+3.0 [+2.8, +3.2]"
+    assert cells[-1].plain.startswith(f"{100 * wrong / 40:+.1f} [".replace("-", "−"))
+
+
+def test_older_results_and_other_metrics_are_judged_by_seeds_alone(panel):
+    assert all(one.redrawn is None for one in panel.standings())
+    assert panel.over == "3 seeds"
+    by_f1 = replace(redrawable(panel.runs, {"experts": 0, "MiniRocket": 9}), decides="weighted_f1")
+    assert SubsetPanel(by_f1, "subsets", NAMES).redrawn("experts", "MiniRocket", ("arm",)) is None
+
+
+def test_the_first_picture_says_how_far_ahead_and_how_sure(panel, tmp_path):
+    redrawn = SubsetPanel(
+        redrawable(panel.runs, {"experts": 4, "MiniRocket": 16}), "subsets", NAMES
+    )
+    picture = answer_picture(redrawn, "answer")
+    assert "arm: +30.0 [+" in picture.alt
+    assert "drawn anew" in picture.caption
+    assert b"experts minus the best dedicated" in picture.light
+    assert picture.light.count(b"against MiniRocket") == len(SUBSETS)
+    assert "over seeds;" in answer_picture(panel, "answer").caption
+    save_answer(panel, tmp_path / "which.png")
+    assert (tmp_path / "which.png").read_bytes()[:4] == b"\x89PNG"
+
+
 ROWS = [
     ([], "cannot say which to use"),
     ([(0.1, 1), (0.2, 1)], "Use experts: .* in 2 of 2 subsets, 2 of them clearly; below in 0 "),
@@ -168,7 +219,7 @@ def test_the_page_begins_with_the_answer_and_every_score_is_in_the_file(grid):
     titles = re.findall(r'<a href="#([\w-]+)">', page.read_text())
     assert [name for name in titles if name != "content"][:3] == ["which", "random-missing", "gaps"]
     figures = {file.stem for file in Path(page.parent / "figures").iterdir()}
-    assert figures == {"subsets-1", "random-missing-1", "gaps-1"}
+    assert figures == {"answer-1", "subsets-1", "random-missing-1", "gaps-1"}
     rows = list(csv.DictReader((page.parent / "tables" / "scores.csv").open()))
     arm = [
         r for r in rows if (r["suite"], r["visible"], r["metric"]) == ("subsets", "arm", "accuracy")

@@ -10,6 +10,8 @@ from typing import Any
 from mmalign.data.dataset import Dataset
 from mmalign.data.fingerprint import dataset_hash
 from mmalign.data.missingness import Missingness
+from mmalign.data.split import Split
+from mmalign.data.task import Labels
 from mmalign.evaluation.floors import score
 from mmalign.experiments.anchors.contract import Answer, Fit, training_labels
 from mmalign.experiments.anchors.dedicated import Dedicated
@@ -75,17 +77,18 @@ class AnchorTraining:
         started = time.perf_counter()
         first = next(iter(self._seen.values()))
         answer = self._fit(first)
+
+        def scored(split: Split, labels: Labels) -> tuple[Labels, dict[str, Any]]:
+            predictions = answer(split)
+            return predictions, {"metrics": score(first.task, predictions, labels)}
+
         found = {
             "method": self.config.method,
             "settings": {
                 setting: {"best_epoch": 0, "metrics": _metrics(answer, seen)}
                 for setting, seen in self._seen.items()
             },
-            "subsets": score_subsets(
-                self.modalities,
-                first,
-                lambda split, labels: {"metrics": score(first.task, answer(split), labels)},
-            ),
+            "subsets": score_subsets(self.modalities, first, scored),
             "floor": floors(first),
             "epochs": 0,
             "parameters": {"backbone": 0, "imputer": 0},

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from mmalign.data.missingness import SETTINGS
+from mmalign.evaluation.redrawing import Interval
 from mmalign.evaluation.significance import PairedDifference
 from mmalign.experiments.report.comparison import (
     Panel,
@@ -154,12 +155,15 @@ def difference_columns(
     return cells, p_values
 
 
-def difference_cell(found: PairedDifference | None, measure: Measure, marks: str = "") -> Cell:
-    """Mean [interval], in bold if it is clear."""
+def difference_cell(
+    found: PairedDifference | Interval | None, measure: Measure, marks: str = ""
+) -> Cell:
+    """Mean [interval], in bold if it is clear, and more than nothing in the digits shown."""
     if found is None:
         return ABSENT
     mean, low, high = map(measure.show_change, (found.mean, found.low, found.high))
-    return Cell(f"{mean} [{low}, {high}]", marks, is_best=found.is_clear)
+    is_something = mean != measure.show_change(0.0)
+    return Cell(f"{mean} [{low}, {high}]", marks, is_best=found.is_clear and is_something)
 
 
 def system_rows(runs: Runs, systems: Sequence[str], series: Sequence[Cells]) -> list[Row]:

@@ -2,6 +2,7 @@
 
 from mmalign.experiments.job import GAP_LENGTH, GAPS
 from mmalign.experiments.report.document import Block, Details, Gallery
+from mmalign.experiments.report.pictures.answer import answer_picture
 from mmalign.experiments.report.pictures.heat import heat_picture
 from mmalign.experiments.report.pictures.rates import rate_picture
 from mmalign.experiments.report.rates import RatePanel, rate_table
@@ -19,17 +20,18 @@ LINES = "Lines are means over seeds, bands their 95 % intervals (t)."
 
 
 def which(runs: Runs) -> list[Block]:
-    """Which should I use? The answer, a heat map, and the same as numbers."""
+    """Which should I use? The answer, how sure it is, a heat map, and the same as numbers."""
     blocks: list[Block] = []
     for number, modalities in enumerate(_modalities(runs, SUBSETS), 1):
         panel = SubsetPanel(runs, SUBSETS, modalities)
         heat, metrics = subset_heat(panel), metric_table(panel, f"subset-metrics-{number}")
         caption = f"{panel.measure.heading} of every subset of {heat.title}, mean over seeds."
         blocks += [
-            answer_sentence(panel.standings(), runs.seed_count(SUBSETS)),
+            answer_sentence(panel.standings(), panel.over),
+            Gallery([answer_picture(panel, f"answer-{number}")]),
+            how_subsets_are_read(runs, panel),
             Gallery([heat_picture(heat, f"subsets-{number}", caption)]),
             subset_table(panel, f"subsets-{number}"),
-            how_subsets_are_read(runs, panel),
             Details("All metrics of every subset", [metrics]),
         ]
     return blocks

@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
+from mmalign.evaluation.redrawing import Interval, redrawn_difference
 from mmalign.evaluation.significance import PairedDifference
 from mmalign.experiments.report.comparison import best, difference, summarise, verdict
 from mmalign.experiments.report.measures import Measure
@@ -23,7 +26,9 @@ class Standing:
         rival: The best dedicated system.
         gain: Mean of the one model minus that of the rival, positive where it is better.
         verdict: 1 if the one model is clearly better, -1 if it is clearly worse, 0 otherwise.
-        change: The paired difference; None where it cannot be tested.
+        change: The difference paired over seeds; None where it cannot be tested.
+        redrawn: The difference with its interval over seeds and test clips; None where errors of
+            clips are not known.
     """
 
     subset: Subset
@@ -31,6 +36,7 @@ class Standing:
     gain: float
     verdict: int
     change: PairedDifference | None = None
+    redrawn: Interval | None = None
 
 
 @dataclass(frozen=True)
@@ -101,6 +107,53 @@ class SubsetPanel(SuitePanel):
         first, second = (self.scores(name, subset, self.measure) for name in (system, rival))
         return difference(first, second)
 
+    def redrawn(self, system: str, rival: str, subset: Subset) -> Interval | None:
+        """System minus rival, over seeds and test clips; None where errors of clips say nothing."""
+        sign = {"accuracy": -1, "mae": 1}.get(self.measure.key)
+        first, second = (self._errors(name, subset) for name in (system, rival))
+        shared = [seed for seed in first if seed in second]
+        if sign is None or not shared:
+            return None
+        own, other = (
+            sign * np.array([known[seed] for seed in shared], np.float64)
+            for known in (first, second)
+        )
+        return redrawn_difference(own, other)
+
+    def verdict(self, system: str, rival: str, subset: Subset) -> int:
+        """1 if the system is clearly better, -1 if it is clearly worse, 0 if nothing is clear.
+
+        Clear is what leaves out 0 over seeds and, where errors of clips are known, also over seeds
+        and clips that are drawn anew.
+        """
+        redrawn = self.redrawn(system, rival, subset)
+        if redrawn is not None and not redrawn.is_clear:
+            return 0
+        return verdict(self.difference(system, rival, subset), self.measure)
+
+    @cached_property
+    def over(self) -> str:
+        """Over what the comparisons are made, in words."""
+        seeds = self.runs.seed_count(self.suite)
+        clips = {found["clips"] for run in self.finished for found in run.subsets.values()}
+        if not self.is_redrawn:
+            return seeds
+        many = f"{min(clips)} to {max(clips)} test clips" if len(clips) > 1 else ""
+        return f"{seeds}, {many or counted(max(clips), 'test clip')}"
+
+    @cached_property
+    def is_redrawn(self) -> bool:
+        """Whether errors of clips are known, so that clips can be drawn anew."""
+        return any("errors" in found for run in self.finished for found in run.subsets.values())
+
+    def _errors(self, system: str, subset: Subset) -> dict[int, list[float]]:
+        """The error of each test clip, by seed; older results have none."""
+        return {
+            run.seed: run.subsets[subset]["errors"]
+            for run in self.finished
+            if run.entry.system == system and "errors" in run.subsets.get(subset, {})
+        }
+
     def standings(self) -> list[Standing]:
         """The one model beside the best dedicated system of each subset that has both."""
         found = []
@@ -111,8 +164,9 @@ class SubsetPanel(SuitePanel):
             if rival is not None and not math.isnan(own):
                 gain = (own - means[rival].mean) * (1 if self.measure.is_higher_better else -1)
                 change = self.difference(ONE_MODEL, rival, subset)
-                sign = verdict(change, self.measure)
-                found.append(Standing(subset, rival, gain, sign, change))
+                redrawn = self.redrawn(ONE_MODEL, rival, subset)
+                sign = self.verdict(ONE_MODEL, rival, subset)
+                found.append(Standing(subset, rival, gain, sign, change, redrawn))
         return found
 
 
@@ -121,7 +175,7 @@ def answer_sentence(standings: Sequence[Standing], over: str) -> str:
 
     Args:
         standings: One for each subset.
-        over: How many seeds there are, in words.
+        over: How many seeds and test clips there are, in words.
     """
     if not standings:
         return (

@@ -38,9 +38,8 @@ def _cell(
     share = shares[subset_title(subset), system]
     if system == ANCHOR or anchor != anchor or own != own:
         return HeatCell(own, share)
-    change = panel.difference(system, ANCHOR, subset)
     note = panel.measure.show_change(own - anchor)
-    return HeatCell(own, share, note, change is not None and change.is_clear)
+    return HeatCell(own, share, note, panel.verdict(system, ANCHOR, subset) != 0)
 
 
 def subset_table(panel: SubsetPanel, name: str) -> Table:
@@ -50,14 +49,15 @@ def subset_table(panel: SubsetPanel, name: str) -> Table:
     columns = [Column(system, measure.heading) for system in (*panel.systems, CONSTANT)]
     versus = f"{ONE_MODEL} minus the best dedicated"
     columns += [Column("which", versus, is_prose=True), Column("difference [95 %]", versus)]
+    is_redrawn = any(one.redrawn is not None for one in standings.values())
+    columns += [Column("with clips redrawn [95 %]", versus)] if is_redrawn else []
     rows = []
     for subset in panel.subsets:
         standing = standings.get(subset)
-        told = (
-            [ABSENT, ABSENT]
-            if standing is None
-            else [Cell(standing.rival), difference_cell(standing.change, measure)]
-        )
+        told = [ABSENT] * (3 if is_redrawn else 2)
+        if standing is not None:
+            changes = (standing.change, standing.redrawn)[: len(told) - 1]
+            told = [Cell(standing.rival), *(difference_cell(one, measure) for one in changes)]
         cells = _score_cells(panel, subset, measure, planned=len(runs.seeds(SUBSETS)))
         rows.append(Row(subset_title(subset), [*cells, *told]))
     title = f"{', '.join(panel.modalities)}: {measure.title}, mean ± sd over seeds"
@@ -97,16 +97,20 @@ def _score_cells(
 
 def how_subsets_are_read(runs: Runs, panel: SubsetPanel) -> str:
     """What stands beside what, and what "clearly" means."""
-    what = f"the bold ones are clear over {runs.seed_count(SUBSETS)}"
+    redrawn = ", and outside that over seeds and test clips drawn anew" * panel.is_redrawn
+    clearly = (
+        "“Clearly” means that 0 is outside the 95 % interval of the difference, paired over "
+        f"{runs.seed_count(SUBSETS)}{redrawn}; there is no correction for the number of subsets. "
+        "Other people or videos than those of the test clips would be another sample. "
+    )
     beside = (
-        f"Below a score stands its difference from {ANCHOR}; {what}: the 95 % interval of the "
-        "paired difference leaves out 0, with no correction for the number of subsets. "
+        f"In the map, the difference from {ANCHOR} stands below a score, bold where it is clear. "
         if ANCHOR in panel.systems
         else f"{ANCHOR} was not run: install mmalign[anchors] and run the same command again. "
     )
     return (
-        f"{beside}{ONE_MODEL} are trained once on all training clips and asked with each subset. "
-        "Trained for each subset alone, on the training clips that have it: "
+        f"{clearly}{beside}{ONE_MODEL} are trained once on all training clips and asked with each "
+        "subset. Trained for each subset alone, on the training clips that have it: "
         f"{ANCHOR} (sktime, 4,000 features, ridge; all sequences at one length, the median), and "
         f"{LOWER}, the paper's network that never sees the rest. All are scored on the test clips "
         f"that have the subset; “{CONSTANT}” always says the training majority or mean."

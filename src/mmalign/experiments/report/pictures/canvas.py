@@ -5,13 +5,16 @@ import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from mmalign.experiments.report.table import on_one_line
+from mmalign.files import write_atomically
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,17 @@ def make_picture(
     """Draw a figure for both pages."""
     light = _svg(draw, LIGHT, inches)
     return Picture(name, caption, alt, light, _darkened(light), inches)
+
+
+def save_png(file: Path, draw: Draw, inches: tuple[float, float]) -> None:
+    """Draw a figure for a light page into a file of its own."""
+    with mpl.rc_context(_style(LIGHT)):
+        figure = Figure(figsize=inches, layout="constrained")
+        FigureCanvasAgg(figure)
+        draw(figure, LIGHT)
+        stream = io.BytesIO()
+        figure.savefig(stream, format="png", dpi=150)
+    write_atomically(file, stream.getvalue())
 
 
 def short(text: str) -> str:
