@@ -1,10 +1,20 @@
 """Shared fixtures, hypothesis profiles, and a guard on what tests and mmalign may do."""
 
+import gc
 import os
+import signal
 import sys
 from pathlib import Path
 
+# Two workers on two cores: more threads would only wait for each other, here and in subprocesses.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# jaxtyping compiles anew whatever is first imported by a module that it checks: these are first.
+import numba  # noqa: F401
+import pyarrow.parquet  # noqa: F401
 import pytest
+import scipy.stats  # noqa: F401
+import torch  # noqa: F401
 from hypothesis import HealthCheck, settings
 
 # torch and numpy make single examples slow now and then, so examples have no deadline.
@@ -12,6 +22,7 @@ settings.register_profile(
     "default",
     deadline=None,
     derandomize=True,
+    max_examples=40,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.register_profile(
@@ -50,7 +61,15 @@ def guard(event: str, arguments: tuple) -> None:
 
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+# A shell that starts tests in the background lets them, and what they start, ignore Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.addaudithook(guard)
+
+
+def pytest_collection_finish() -> None:
+    """Spare what was imported from being looked through for garbage over and over."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -22,6 +22,12 @@ def mmalign_many(commands: Sequence[Sequence[object]]) -> list[subprocess.Comple
     return [subprocess.CompletedProcess(*answer) for answer in json.loads(answers)]
 
 
+def mmalign_alone(*words: object) -> subprocess.CompletedProcess[str]:
+    """One command in a process of its own, as those that fork workers want it."""
+    command = [sys.executable, "-m", "mmalign.cli.main", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+
 @cache
 def answering() -> subprocess.Popen:
     """The process that answers, one for each process of the tests."""

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from mmalign.cli.bench import parse_pairs, parse_rates
-from tests.cli.many import mmalign_many
-from tests.cli.test_data import mmalign
+from tests.cli.many import mmalign_alone, mmalign_many
 from tests.experiments.tiny import write_data
 
 SETTINGS = ["dim=8", "heads=2", "window=2", "batch_size=16", "epochs=2"]
@@ -31,7 +30,7 @@ def data(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def grid(data, tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("grids") / "grid"
-    done = mmalign("bench", data, *MAIN, "--out", out, "--jobs", "2")
+    done = mmalign_alone("bench", data, *MAIN, "--out", out, "--jobs", "2")
     assert done.returncode == 0, done.stderr
     assert f"4 of 4 runs are done: {out / 'results.csv'}" in done.stdout
     assert f"next: mmalign report {out}" in done.stdout

@@ -16,8 +16,7 @@ import pytest
 from mmalign.cli.tune import tune
 from mmalign.data import write_native
 from mmalign.errors import ConfigError
-from tests.cli.many import mmalign_many
-from tests.cli.test_data import mmalign
+from tests.cli.many import mmalign_alone, mmalign_many
 from tests.experiments.engines.scenes import outliving
 from tests.training.small import poisoned, small_dataset
 
@@ -45,7 +44,7 @@ def searched(data, tmp_path_factory) -> Path:
     (folder / "mine.toml").write_text(SPACE)
     command = ["tune", data, *FLAGS, *SMALL, "--method", "dynamic-window", "--jobs", "1"]
     command += ["--space", folder / "mine.toml", "--trials", "3"]
-    done = mmalign(*command, "--out", folder / "out")
+    done = mmalign_alone(*command, "--out", folder / "out")
     assert done.returncode == 0, done.stderr
     assert "3 of 3, best" in done.stderr
     assert "3 trials, 0 of them diverged" in done.stdout
@@ -63,7 +62,7 @@ def test_two_workers_find_the_same(data, searched, tmp_path):
     (tmp_path / "mine.toml").write_text(SPACE)
     command = ["tune", data, *FLAGS, *SMALL, "--method", "dynamic-window", "--jobs", "2"]
     command += ["--space", tmp_path / "mine.toml", "--trials", "3", "--out", tmp_path / "out"]
-    done = mmalign(*command)
+    done = mmalign_alone(*command)
     assert done.returncode == 0, done.stderr
     for name in ("best.toml", "trials.csv"):
         texts = [(out / name).read_text() for out in (searched, tmp_path / "out")]
@@ -143,7 +142,7 @@ def test_children_of_a_killed_search_stop_and_it_goes_on(data, tmp_path):
     os.kill(search.pid, signal.SIGKILL)
     search.wait()
     assert not outliving(workers, seconds=30)
-    done = mmalign(*command)
+    done = mmalign_alone(*command)
     assert done.returncode == 0, done.stderr
     assert "going on after" in done.stderr
     rows = list(csv.DictReader((tmp_path / "out" / "trials.csv").open()))

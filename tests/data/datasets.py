@@ -8,10 +8,9 @@ from mmalign.data import Classification, Clip, Dataset, Regression, Split
 from mmalign.errors import UNPRINTABLE
 
 FINITE = st.floats(width=32, allow_nan=False, allow_infinity=False)
+UNPRINTABLE_SIGNS = "".join(chr(n) for n in range(0x2100) if UNPRINTABLE.search(chr(n)))
 NAMES = st.text(
-    st.characters(codec="utf-8").filter(lambda sign: not UNPRINTABLE.search(sign)),
-    min_size=1,
-    max_size=6,
+    st.characters(codec="utf-8", exclude_characters=UNPRINTABLE_SIGNS), min_size=1, max_size=6
 )
 
 
@@ -46,11 +45,11 @@ def datasets(draw, *, min_clips=1, max_clips=6, split_names=("train", "valid", "
     dims = {name: draw(st.integers(1, 4)) for name in modalities}
     task = draw(st.sampled_from([Regression(-3, 3), Regression(), Classification(("a", "b", "c"))]))
     has_words = draw(st.booleans())
-    ids = iter(draw(st.lists(NAMES, min_size=36, max_size=36, unique=True)))
-    splits = {}
+    splits: dict[str, Split] = {}
     for name in draw(st.lists(st.sampled_from(split_names), min_size=1, unique=True)):
         count = draw(st.integers(min_clips, max_clips))
-        rows = [draw(clips(next(ids), dims, task, has_words=has_words)) for _ in range(count)]
+        ids = [f"{draw(NAMES)}.{name}{row}" for row in range(count)]
+        rows = [draw(clips(clip_id, dims, task, has_words=has_words)) for clip_id in ids]
         splits[name] = Split.from_clips(rows, modalities, task)
     return Dataset(task, dims, splits)
 

@@ -136,6 +136,31 @@ def test_clips_that_do_not_fit_are_refused_by_name(model, clips, message):
     assert clips[0].id in str(found.value)
 
 
+@pytest.mark.parametrize("value", [1e20, 1e37, 3e38])
+def test_features_at_the_end_of_float32_get_finite_answers_or_one_error(model, value):
+    filled = [np.full_like(TEST[0].sequences["pose"], fill) for fill in (value, -value)]
+    spike, zigzag = TEST[0].sequences["pose"].copy(), filled[0].copy()
+    spike[0, 0], zigzag[::2] = value, -value
+    for steps in (*filled, spike, zigzag):
+        clip = replace(TEST[0], sequences={"pose": steps})
+        try:
+            assert np.isfinite(model.predict_proba([TEST[1], clip])).all()
+        except DataError as error:
+            assert f"clip {clip.id}: the model's output is not finite" in str(error)
+            with pytest.raises(DataError, match="not finite"):
+                model.predict([TEST[1], clip])
+
+
+def test_training_features_at_the_end_of_float32_are_learned_from_or_refused_by_name(small):
+    clips = only(made_clips(12, seed=0), "pose")
+    huge = [
+        replace(clip, sequences={"pose": np.full((5, 4), (-1) ** row * 3e38, np.float32)})
+        for row, clip in enumerate(clips)
+    ]
+    with pytest.raises(DataError, match="modality pose: values too large to learn from"):
+        Experts(seed=0).fit(huge)
+
+
 def test_bad_training_clips_and_unfitted_models_are_refused(model):
     odd = replace(TEST[4], sequences={"pose": np.ones((4, 9), np.float32)})
     with pytest.raises(

@@ -139,12 +139,16 @@ class Experts:
         """The sum over the modalities that each clip has.
 
         Raises:
-            DataError: If a clip has none of the model's modalities, or features that do not fit.
+            DataError: If a clip has none of the model's modalities, features that do not fit, or
+                features so large that the sum is not finite.
         """
         split = with_labels_that_fit(clips, list(self.experts), self.fitted_task)
         dims = self.dims()
         _check(split, {name: dim for name, dim in dims.items() if name in split.sequences})
-        return self.fitted.evidence(split)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = self.fitted.evidence(split)
+            _check_finite(found.astype(np.float32), split.ids)
+        return found
 
     def dims(self) -> dict[str, int]:
         """Features a step of each modality."""
@@ -248,6 +252,17 @@ def _check(split: Split, dims: Mapping[str, int]) -> None:
         )
     require_widths(split, dims)
     require_finite(split)
+
+
+def _check_finite(found: Float[np.ndarray, "clips outputs"], ids: Sequence[str]) -> None:
+    """Refuse what argmax would take for the first class."""
+    is_finite = np.isfinite(found).all(axis=1)
+    if not is_finite.all():
+        raise DataError(
+            "the model's output is not finite",
+            clip=ids[int(is_finite.argmin())],
+            fix="Look for extreme feature values; scale them as in training, or leave it out.",
+        )
 
 
 def _members(

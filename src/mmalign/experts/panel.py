@@ -10,6 +10,7 @@ from jaxtyping import Bool, Int64
 from mmalign.data.clip import Steps
 from mmalign.data.split import Split
 from mmalign.data.task import Labels, Task
+from mmalign.errors import located
 from mmalign.experts.contract import Evidence, Lesson
 from mmalign.experts.joint import FEWEST, candidates, held_out_by_few, is_clearly_better, joined
 from mmalign.experts.modality import ModalityExperts
@@ -88,9 +89,10 @@ def learn_panel(split: Split, lessons: Mapping[str, Lesson], learn: Learn) -> Pa
     first = next(iter(lessons.values()))
     labels: Labels = split.labels if split.labels is not None else first.labels
     centre = float(np.mean(labels)) if first.outputs == 1 else 0.0
-    singles: dict[Names, ModalityExperts] = {
-        (name,): learn(name, lesson) for name, lesson in lessons.items()
-    }
+    singles: dict[Names, ModalityExperts] = {}
+    for name, lesson in lessons.items():
+        with located(modality=name):
+            singles[name,] = learn(name, lesson)
     panel = _with_joints(Panel(first.task, centre, singles), split, lessons, labels, learn)
     everything = panel.modalities
     subsets = [

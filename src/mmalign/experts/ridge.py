@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int64
 
+from mmalign.errors import DataError
+
 PENALTIES = np.logspace(-3, 4, 15)
 """Relative to the mean squared norm of a standardised clip."""
 
@@ -61,10 +63,11 @@ def fit_ridge(
 
     In the dual: the cost is cubic in the clips and linear in the features. Leaving out needs no
     refitting: with residuals e and hat matrix H, those without group g are (I - H_gg)^-1 e_g.
+
+    Raises:
+        DataError: If features are so large that their squares overflow.
     """
-    mean, scale = features.mean(axis=0), features.std(axis=0)
-    scale = np.where(scale > 1e-8 * np.maximum(1.0, np.abs(mean)), scale, np.inf)
-    standard = np.asarray((features - mean) / scale, np.float64)
+    mean, scale, standard = _standardised(features)
     intercept = targets.mean(axis=0)
     centred = targets - intercept
     gram = standard @ standard.T
@@ -85,6 +88,22 @@ def fit_ridge(
     dual = vectors @ (rotated / (values + penalty)[:, None])
     ridge = Ridge(mean, scale, standard.T @ dual, intercept)
     return Fit(ridge, targets - left_out, penalty)
+
+
+def _standardised(
+    features: Float[np.ndarray, "clips features"],
+) -> tuple[
+    Float[np.ndarray, " features"],
+    Float[np.ndarray, " features"],
+    Float[np.ndarray, "clips features"],
+]:
+    """Mean and scale of each feature, and the features by them; constant ones become 0."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, scale = features.mean(axis=0), features.std(axis=0)
+        if not (np.isfinite(mean) & np.isfinite(scale)).all():
+            raise DataError("values too large to learn from", fix="Give it in larger units.")
+    scale = np.where(scale > 1e-8 * np.maximum(1.0, np.abs(mean)), scale, np.inf)
+    return mean, scale, np.asarray((features - mean) / scale, np.float64)
 
 
 def _without(
