@@ -8,6 +8,9 @@ from jaxtyping import Float, Int64
 PENALTIES = np.logspace(-3, 4, 15)
 """Relative to the mean squared norm of a standardised clip."""
 
+CONSTANT = 1e-5
+"""A feature that varies less, beside its mean, is constant: what is left is rounding of float32."""
+
 
 @dataclass(frozen=True)
 class Ridge:
@@ -63,7 +66,7 @@ def fit_ridge(
     refitting: with residuals e and hat matrix H, those without group g are (I - H_gg)^-1 e_g.
     """
     mean, scale = features.mean(axis=0), features.std(axis=0)
-    scale = np.where(scale > 1e-8 * np.maximum(1.0, np.abs(mean)), scale, np.inf)
+    scale = np.where(scale > CONSTANT * np.maximum(1.0, np.abs(mean)), scale, np.inf)
     standard = np.asarray((features - mean) / scale, np.float64)
     intercept = targets.mean(axis=0)
     centred = targets - intercept
