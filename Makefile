@@ -21,7 +21,7 @@ $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	-$(BIN)/pip install --quiet --dry-run --no-deps -c constraints.txt --report $(VENV)/torch.json torch
 	-$(IS_CPU) || $(BIN)/pip install --quiet --retries 0 --no-deps -c constraints.txt --index-url $(TORCH_CPU) torch
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,anchors,csd,tensorboard,tune,ray,serve,dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,anchors,csd,tensorboard,tune,ray,serve,export,dev]'
 	$(BIN)/python -m mmalign.experts.compile
 	touch $@
 

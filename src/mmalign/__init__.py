@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mmalign.data import Clip, Dataset, Protocol, load_dataset
     from mmalign.estimator import MMAlign
     from mmalign.experts import Experts
+    from mmalign.export.writing import export_onnx
     from mmalign.serving.client import Client
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Protocol",
     "__version__",
     "align",
+    "export_onnx",
     "from_pretrained",
     "load",
     "load_dataset",
@@ -37,6 +39,7 @@ _HOMES = {
     "Experts": "mmalign.experts",
     "MMAlign": "mmalign.estimator",
     "Protocol": "mmalign.data",
+    "export_onnx": "mmalign.export.writing",
     "load_dataset": "mmalign.data",
 }
 

@@ -190,3 +190,10 @@ def test_a_demo_does_not_write_beside_other_files(tmp_path):
     (done,) = mmalign_many([["demo", "--out", tmp_path]])
     assert done.returncode == 2
     assert "not a directory of the demo (it holds thesis.tex)" in done.stderr
+
+
+def test_a_run_becomes_an_onnx_file(run, tmp_path):
+    (done,) = mmalign_many([["export", run, "--to", "onnx", "--out", tmp_path / "model.onnx"]])
+    assert done.returncode == 0, done.stderr
+    assert "away from the run's own answers" in done.stdout
+    assert (tmp_path / "model.onnx").stat().st_size > 1000

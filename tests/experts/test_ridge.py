@@ -47,3 +47,13 @@ def test_noise_gets_a_large_penalty_and_signal_a_small_one():
     noise = RNG.normal(size=(30, 1))
     assert fit_ridge(FEATURES[:, :5], FEATURES[:, :1]).penalty < fit_ridge(FEATURES, noise).penalty
     assert fit_ridge(FEATURES, clean).error(clean) < float(clean.var())
+
+
+def test_a_feature_that_only_rounds_is_constant():
+    """As the mean of a detector that is always on, over clips that are centred."""
+    random = np.random.default_rng(0)
+    features = random.normal(size=(20, 3)).astype(np.float32)
+    features[:, 1] = 1.2 + 1e-7 * random.normal(size=20).astype(np.float32)
+    found = fit_ridge(features, random.normal(size=(20, 1))).ridge
+    assert np.isinf(found.scale).tolist() == [False, True, False]
+    np.testing.assert_array_equal(found.weights[1], 0)

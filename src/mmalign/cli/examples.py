@@ -43,6 +43,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "mmalign explain net DATA --clip ID --source text --target visual",
     ),
     "report": ("mmalign report grid",),
+    "export": ("mmalign export run --to onnx --out model.onnx",),
     "serve": ("mmalign serve run", "mmalign serve run --examples smartwatch --port 8080"),
 }
 

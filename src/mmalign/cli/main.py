@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from mmalign.cli import bench, data, demo, explain, methods, report, serve, train, tune, use
+from mmalign.cli import bench, data, demo, explain, export, methods, report, serve, train, tune, use
 from mmalign.cli.examples import examples
 from mmalign.cli.stopping import exit_code, heed_termination
 from mmalign.errors import MMAlignError, shown
@@ -30,6 +30,7 @@ for command in (
     use.predict,
     explain.explain,
     report.report,
+    export.export,
     serve.serve,
 ):
     app.command(epilog=examples(command.__name__))(command)

@@ -51,9 +51,18 @@ class Inputs:
         return [self._of(steps) for steps in clips]
 
     def _of(self, steps: Steps) -> Steps:
-        shifted = steps - (steps.mean(axis=0) if self.centre else self.mean)
-        scaled: Steps = (shifted / self.scale).astype(np.float32)
+        scaled: Steps = ((steps - self._mean(steps)) / self.scale).astype(np.float32)
         return scaled
+
+    def _mean(self, steps: Steps) -> Float32[np.ndarray, " channels"]:
+        """The clip's own mean, or the training clips'.
+
+        Summed in float64: rounded to float32, it is the same in whatever order steps are added.
+        """
+        if not self.centre:
+            return self.mean
+        own: Float32[np.ndarray, " channels"] = steps.mean(axis=0, dtype=np.float64).astype("f4")
+        return own
 
 
 def fit_inputs(clips: Sequence[Steps], *, centre: bool, own_scale: bool) -> Inputs:

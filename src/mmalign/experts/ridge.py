@@ -10,6 +10,9 @@ from mmalign.errors import DataError
 PENALTIES = np.logspace(-3, 4, 15)
 """Relative to the mean squared norm of a standardised clip."""
 
+CONSTANT = 1e-5
+"""A feature that varies less, beside its mean, is constant: what is left is rounding of float32."""
+
 
 @dataclass(frozen=True)
 class Ridge:
@@ -102,7 +105,7 @@ def _standardised(
         mean, scale = features.mean(axis=0), features.std(axis=0)
         if not (np.isfinite(mean) & np.isfinite(scale)).all():
             raise DataError("values too large to learn from", fix="Give it in larger units.")
-    scale = np.where(scale > 1e-8 * np.maximum(1.0, np.abs(mean)), scale, np.inf)
+    scale = np.where(scale > CONSTANT * np.maximum(1.0, np.abs(mean)), scale, np.inf)
     return mean, scale, np.asarray((features - mean) / scale, np.float64)
 
 

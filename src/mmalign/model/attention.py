@@ -65,8 +65,11 @@ class Attention(nn.Module):
         is_valid: Bool[Tensor, "batch one_or_queries memory"],
     ) -> Float[Tensor, "batch_heads queries part"]:
         if query.shape[1] * key.shape[1] >= FUSED_CELLS:
-            heads = (part.unflatten(0, (-1, self.heads)) for part in (query, key, value))
-            found = functional.scaled_dot_product_attention(*heads, attn_mask=is_valid[:, None])
+            parts = (query, key, value)
+            query, key, value = (p.reshape(-1, self.heads, *p.shape[1:]) for p in parts)
+            found = functional.scaled_dot_product_attention(
+                query, key, value, attn_mask=is_valid[:, None]
+            )
             return found.flatten(0, 1)
         closed = torch.zeros_like(is_valid, dtype=query.dtype).masked_fill_(~is_valid, -torch.inf)
         scale = 1 / math.sqrt(query.shape[-1])
