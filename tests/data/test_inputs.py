@@ -1,8 +1,10 @@
 """Centring and scaling."""
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
-from mmalign.data.inputs import fit_inputs, is_smooth
+from mmalign.data.inputs import coarse, fit_inputs, is_smooth
 
 RNG = np.random.default_rng(0)
 CLIPS = [
@@ -33,3 +35,12 @@ def test_signals_are_smooth_and_words_are_not():
     assert is_smooth(waves)
     assert not is_smooth(words)
     assert not is_smooth([clip[:1] for clip in words])
+
+
+@given(st.integers(1, 30), st.integers(1, 9))
+def test_coarse_steps_are_means_of_a_few_in_a_row(length, together):
+    steps = np.random.default_rng(length).normal(size=(length, 2)).astype(np.float32)
+    expected = [
+        steps[start : start + together].mean(axis=0) for start in range(0, length, together)
+    ]
+    np.testing.assert_allclose(coarse(steps, together), expected, atol=1e-6)

@@ -82,7 +82,7 @@ def test_centred_and_joint_experts_and_numbers_have_a_form_too(model):
     for names, member in panel.members.items():
         inputs = [Inputs(True, found.mean, found.scale) for found in member.ridge.inputs]
         ridge, taps = _copy(member.ridge, inputs=inputs, motion_gain=1.5), _copy(member.taps)
-        taps.inputs = inputs[1]
+        taps.inputs, taps.together = inputs[1], 3
         # As many features more as motion adds.
         more = 6 * ridge.detectors
         fixed = ridge.ridge
@@ -93,6 +93,28 @@ def test_centred_and_joint_experts_and_numbers_have_a_form_too(model):
             weights=np.concatenate((fixed.weights, np.full((more, 3), 1e-3))),
         )
         members[names] = replace(member, ridge=ridge, taps=taps)
+    changed = mmalign.MMAlign(epochs=1)
+    changed.experts = mmalign.Experts(list(DIMS))
+    changed.experts.panel = replace(panel, members=members)
+    subject = subject_of(changed)
+    assert check_parity(graph_of(subject).SerializeToString(), subject) <= 1e-5
+
+
+def test_a_ridge_without_windows_has_a_form_too(model):
+    panel = model.experts.fitted
+    members = {}
+    for names, member in panel.members.items():
+        kept = sum(bank.thresholds.size for bank in member.ridge.banks)
+        fixed = member.ridge.ridge
+        ridge = replace(
+            fixed,
+            mean=fixed.mean[:kept],
+            scale=fixed.scale[:kept],
+            weights=fixed.weights[:kept],
+        )
+        lean = _copy(member.ridge, has_windows=False, motion_gain=0.0, ridge=ridge)
+        members[names] = replace(member, ridge=lean) if kept else member
+    assert any(not member.ridge.has_windows for member in members.values())
     changed = mmalign.MMAlign(epochs=1)
     changed.experts = mmalign.Experts(list(DIMS))
     changed.experts.panel = replace(panel, members=members)

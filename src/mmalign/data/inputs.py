@@ -86,6 +86,20 @@ def differences(steps: Steps) -> Steps:
     return np.diff(steps, axis=0, prepend=steps[:1])
 
 
+def coarse(steps: Steps, together: int) -> Steps:
+    """Means of so many steps in a row; those of the last may be fewer.
+
+    >>> coarse(np.array([[1.0], [3.0], [5.0]], np.float32), 2).tolist()
+    [[2.0], [5.0]]
+    """
+    if together == 1:
+        return steps
+    starts = np.arange(0, len(steps), together)
+    counts = np.minimum(len(steps) - starts, together)
+    totals = np.add.reduceat(steps, starts, axis=0, dtype=np.float64)
+    return np.asarray(totals / counts[:, None], np.float32)
+
+
 def step_gain(clips: Sequence[Steps]) -> float:
     """What brings differences between steps to the size of the steps."""
     steps = np.concatenate(clips)

@@ -7,13 +7,15 @@ import numpy as np
 from jaxtyping import Float, Float32, Int64
 
 from mmalign.data.clip import Steps
-from mmalign.data.inputs import Inputs, Sense, fit_inputs, step_gain
+from mmalign.data.inputs import Inputs, Sense, coarse, fit_inputs, step_gain
 from mmalign.data.task import Classification
 from mmalign.experts.contract import Evidence, Expert, Lesson, under
 from mmalign.experts.taps_reader import TapsReader
 
 MOST_CLIPS, MOST_STEPS = 128, 65_536
 """A batch of prediction holds no more than so many clips, and padded steps."""
+LONG, MOST_TOGETHER = 64, 16
+"""Steps that the network sees a signal with; of longer ones it reads means of a few in a row."""
 
 
 class TapsExpert(Expert):
@@ -31,7 +33,9 @@ class TapsExpert(Expert):
         from mmalign.experts.recipe import trained_taps  # torch is for training only
 
         self.inputs = fit_inputs(lesson.clips, centre=sense.centre, own_scale=sense.own_scale)
-        clips = self.inputs(lesson.clips)
+        usual = float(np.median([len(steps) for steps in lesson.clips]))
+        self.together = min(max(1, round(usual / LONG)), MOST_TOGETHER) if sense.smooth else 1
+        clips = self._read(lesson.clips)
         self.mean, self.scale = _label_scale(lesson)
         targets = np.asarray(lesson.labels)
         if not isinstance(lesson.task, Classification):
@@ -48,7 +52,7 @@ class TapsExpert(Expert):
 
     def evidence(self, clips: Sequence[Steps]) -> Evidence:
         """Log-probabilities of the classes, or a number."""
-        read = self.inputs(clips)
+        read = self._read(clips)
         outputs = np.empty((len(read), self.reader.outputs), np.float32)
         for rows in batches_by_length([len(steps) for steps in read]):
             outputs[rows] = self.reader(*_padded([read[row] for row in rows]))
@@ -56,16 +60,24 @@ class TapsExpert(Expert):
             return _log_shares(outputs.astype(np.float64))
         return np.asarray(outputs * np.float32(self.scale) + np.float32(self.mean), np.float64)
 
+    def _read(self, clips: Sequence[Steps]) -> list[Steps]:
+        """Sequences as the network sees them."""
+        return [coarse(steps, self.together) for steps in self.inputs(clips)]
+
     def state(self) -> dict[str, np.ndarray]:
         """Inputs, label scale and weights."""
         found = {f"inputs/{name}": np.asarray(value) for name, value in vars(self.inputs).items()}
         found |= {f"network/{name}": array for name, array in self.reader.weights.items()}
         numbers = [self.reader.step_gain, self.mean, self.scale, self.reader.blocks]
+        numbers += [self.together] if self.together > 1 else []
         return found | {"numbers": np.array(numbers, np.float64)}
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Take over what `state` gave."""
-        gain, self.mean, self.scale, blocks = map(float, state["numbers"])
+        gain, self.mean, self.scale, blocks, *together = map(float, state["numbers"])
+        self.together = int(together[0]) if together else 1
+        if not 1 <= self.together <= MOST_TOGETHER:
+            raise ValueError(f"means of {self.together} steps")
         centre, mean, scale = (state[f"inputs/{name}"] for name in ("centre", "mean", "scale"))
         self.inputs = Inputs(bool(centre.item()), mean, scale)
         weights = {k: np.array(v, np.float32) for k, v in under(state, "network").items()}

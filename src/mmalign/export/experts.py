@@ -16,6 +16,7 @@ from mmalign.export.graph import Graph, Value
 from mmalign.export.patterns import pattern_shares
 from mmalign.export.sequences import (
     Sequences,
+    coarse,
     differences,
     given_sequences,
     linear,
@@ -97,7 +98,8 @@ def _scaled(inputs: Inputs, given: Sequences) -> Sequences:
 def _ridge(read: Sequences, expert: RidgeExpert) -> Value:
     seen = [_scaled(inputs, read) for inputs in expert.inputs]
     parts = [pattern_shares(bank, s) for bank, s in zip(expert.banks, seen, strict=False)]
-    parts.append(_window_features(expert.windows, seen[0]))
+    if expert.has_windows:
+        parts.append(_window_features(expert.windows, seen[0]))
     if expert.motion_gain:
         change = differences(seen[0].steps) * np.array(expert.motion_gain, np.float32)
         parts.append(_window_features(expert.motion, seen[0].with_steps(change)))
@@ -122,7 +124,8 @@ def _window_features(windows: Windows, given: Sequences) -> Value:
 
 
 def _taps(read: Sequences, expert: TapsExpert) -> Value:
-    outputs = _taps_outputs(_scaled(expert.inputs, read), expert.reader).cast(np.float64)
+    seen = coarse(_scaled(expert.inputs, read), expert.together)
+    outputs = _taps_outputs(seen, expert.reader).cast(np.float64)
     if expert.reader.outputs > 1:
         return outputs.apply("LogSoftmax", axis=-1)
     return outputs * expert.scale + expert.mean

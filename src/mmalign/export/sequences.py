@@ -97,6 +97,20 @@ def _bridged(given: Sequences, known: Value, count: Value, times: Value) -> Valu
     return given.steps.at(left) * (1.0 - part) + given.steps.at(right) * part
 
 
+def coarse(given: Sequences, together: int) -> Sequences:
+    """As `mmalign.data.inputs.coarse` does it: means of so many steps in a row."""
+    if together == 1:
+        return given
+    steps = given.steps.padded(1, 0, -given.steps.size(1) % together).cast(np.float64)
+    totals = steps.reshape(0, -1, together, steps.size(2)).sum(2)
+    left = given.lengths.wider(1) - places_in(totals) * together
+    counts = left.at_least(1).at_most(together).cast(np.float64)
+    lengths = (given.lengths + (together - 1)) // together
+    inside = inside_of(lengths, totals.size(1))
+    means = masked((totals / counts.wider(2)).cast(np.float32), inside)
+    return Sequences(means, lengths, inside, inside, given.is_there)
+
+
 def moved(steps: Value, offset: int) -> Value:
     """What stands so many steps later, or earlier, at each step; zeros beyond the ends."""
     if offset == 0:
