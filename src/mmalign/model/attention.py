@@ -65,8 +65,12 @@ class Attention(nn.Module):
         is_valid: Bool[Tensor, "batch one_or_queries memory"],
     ) -> Float[Tensor, "batch_heads queries part"]:
         if query.shape[1] * key.shape[1] >= FUSED_CELLS:
-            heads = (part.unflatten(0, (-1, self.heads)) for part in (query, key, value))
-            found = functional.scaled_dot_product_attention(*heads, attn_mask=is_valid[:, None])
+            query, key, value = (
+                part.view(-1, self.heads, *part.shape[1:]) for part in (query, key, value)
+            )
+            found = functional.scaled_dot_product_attention(
+                query, key, value, attn_mask=is_valid[:, None]
+            )
             return found.flatten(0, 1)
         closed = torch.zeros_like(is_valid, dtype=query.dtype).masked_fill_(~is_valid, -torch.inf)
         scale = 1 / math.sqrt(query.shape[-1])
