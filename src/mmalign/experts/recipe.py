@@ -1,8 +1,10 @@
 """How an expert's network is trained: one cycle of learning rates, its last epoch, no selection."""
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import torch
@@ -14,6 +16,7 @@ from mmalign.data.clip import Steps
 from mmalign.experts.augment import Augment
 from mmalign.experts.contract import EPOCHS, Lesson
 from mmalign.experts.taps import Taps
+from mmalign.model.adamw import AdamW, clip_gradients
 
 LONGEST = 2048
 """Steps of a clip that a batch of training holds; memory grows with them."""
@@ -94,12 +97,8 @@ def train_taps(
     passes = recipe.epochs * max(1, round(FEWEST / batches))
     total = passes * batches
     flat = flattened(network)
-    optimizer = torch.optim.AdamW(
-        [flat], lr=1.0, betas=(0.9, 0.99), weight_decay=recipe.weight_decay, fused=True
-    )
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: recipe.learning_rate * cycle(step / total, recipe.warm_up)
-    )
+    optimizer = AdamW([flat], rate=0.0, weight_decay=recipe.weight_decay, betas=(0.9, 0.99))
+    steps = itertools.count()
     network.train()
     for _ in range(passes):
         for rows in torch.split(torch.randperm(len(clips)), size):
@@ -107,11 +106,12 @@ def train_taps(
             if change is not None:
                 features = change(features, lengths)
             loss = _mixed_loss(network, features, lengths, targets[rows], recipe)
-            optimizer.zero_grad(set_to_none=False)
+            cast(Tensor, flat.grad).zero_()  # the network's slopes are parts of it
             loss.backward()  # type: ignore[no-untyped-call]
-            nn.utils.clip_grad_norm_([flat], 1.0)
+            clip_gradients([flat], 1.0)
+            share = cycle(next(steps) / total, recipe.warm_up)
+            optimizer.param_groups[0]["lr"] = recipe.learning_rate * share
             optimizer.step()
-            schedule.step()
     network.eval()
 
 

@@ -65,8 +65,9 @@ class Attention(nn.Module):
         is_valid: Bool[Tensor, "batch one_or_queries memory"],
     ) -> Float[Tensor, "batch_heads queries part"]:
         if query.shape[1] * key.shape[1] >= FUSED_CELLS:
-            parts = (query, key, value)
-            query, key, value = (p.reshape(-1, self.heads, *p.shape[1:]) for p in parts)
+            query, key, value = (
+                part.view(-1, self.heads, *part.shape[1:]) for part in (query, key, value)
+            )
             found = functional.scaled_dot_product_attention(
                 query, key, value, attn_mask=is_valid[:, None]
             )

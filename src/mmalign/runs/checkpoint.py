@@ -4,7 +4,6 @@ import hashlib
 import json
 from pathlib import Path
 
-import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
@@ -13,6 +12,7 @@ from torch import Tensor
 from mmalign.documents import parse_json
 from mmalign.errors import CorruptArtifactError
 from mmalign.files import read_regular, write_atomically
+from mmalign.model.adamw import Optimizer
 from mmalign.predictor.model import Model
 from mmalign.training.loop import TrainingState
 
@@ -96,7 +96,7 @@ def read_checked(file: Path) -> bytes:
     return payload
 
 
-def _optimizers(state: TrainingState) -> dict[str, torch.optim.Optimizer]:
+def _optimizers(state: TrainingState) -> dict[str, Optimizer]:
     both = {"main": state.optimizers.main, "fit": state.optimizers.fit}
     return {name: optimizer for name, optimizer in both.items() if optimizer is not None}
 
@@ -111,7 +111,7 @@ def _placed(tensors: dict[str, Tensor], model: Model) -> dict[str, Tensor]:
     return {name: tensor.to(model.gate.device) for name, tensor in tensors.items()}
 
 
-def _restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+def _restore_optimizer(optimizer: Optimizer, tensors: dict[str, Tensor]) -> None:
     slots: dict[int, dict[str, Tensor]] = {}
     for key, tensor in tensors.items():
         index, slot = key.split("/")

@@ -9,9 +9,10 @@ from typing import cast
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from mmalign.errors import AlignmentError
+from mmalign.model.adamw import AdamW, Optimizer, clip_gradients
 from mmalign.model.hidden import Known
 from mmalign.model.streams import Streams
 from mmalign.predictor.model import Model, main_loss
@@ -35,8 +36,8 @@ MissingLoss = Callable[[Model, Streams, Iterator[Streams]], Float[Tensor, ""]]
 class Optimizers:
     """One for the backbone (and what the task trains of the bank), one for the imputers."""
 
-    main: torch.optim.Optimizer
-    fit: torch.optim.Optimizer | None
+    main: Optimizer
+    fit: Optimizer | None
 
 
 def make_optimizers(model: Model, config: Config) -> Optimizers:
@@ -45,8 +46,8 @@ def make_optimizers(model: Model, config: Config) -> Optimizers:
     task = [*model.backbone.parameters(), *model.bank.task_parameters()]
     fitted = model.bank.imputer_parameters()
     return Optimizers(
-        main=torch.optim.AdamW(task, lr=config.learning_rate, weight_decay=decay, fused=True),
-        fit=torch.optim.AdamW(fitted, lr=config.fit_learning_rate, weight_decay=decay, fused=True)
+        main=AdamW(task, rate=config.learning_rate, weight_decay=decay),
+        fit=AdamW(fitted, rate=config.fit_learning_rate, weight_decay=decay)
         if fitted and config.fit
         else None,
     )
@@ -174,19 +175,19 @@ class DenoisingTraining:
         return total
 
     def _update(
-        self, optimizer: torch.optim.Optimizer, loss: Float[Tensor, ""], name: str, batch: Streams
+        self, optimizer: Optimizer, loss: Float[Tensor, ""], name: str, batch: Streams
     ) -> None:
         value = loss.item()
         if not math.isfinite(value):
             raise _diverged(f"the {name} loss is {value}", batch)
         self.losses[name].append(value)
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
-        optimizer.zero_grad(set_to_none=True)
+        optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self.world.average(parameters, len(batch))
-        norm = nn.utils.clip_grad_norm_(parameters, self.config.clip_norm)
-        if not math.isfinite(norm.item()):
-            raise _diverged(f"the gradient of the {name} loss is {norm.item()}", batch)
+        norm = clip_gradients(parameters, self.config.clip_norm)
+        if not math.isfinite(norm):
+            raise _diverged(f"the gradient of the {name} loss is {norm}", batch)
         optimizer.step()
         if optimizer is self.optimizers.main:
             self.after_step()

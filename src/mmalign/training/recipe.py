@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
+from mmalign.model.adamw import Optimizer
 from mmalign.training.config import Config
 from mmalign.training.denoise import Optimizers
 from mmalign.training.selection import State
@@ -69,7 +70,7 @@ def rate_share(progress: float) -> float:
     return (1 + math.cos(math.pi * min(1.0, (progress - RISE) / (1 - RISE)))) / 2
 
 
-def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+def set_rate(optimizer: Optimizer, rate: float) -> None:
     """Let the next step of the optimiser have this size."""
     for group in optimizer.param_groups:
         group["lr"] = rate
