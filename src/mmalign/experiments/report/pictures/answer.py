@@ -99,8 +99,7 @@ def _draw_leads(axes: Axes, panel: SubsetPanel, standings: list[Standing], theme
     better = "right" if panel.measure.is_higher_better else "left"
     axes.margins(x=0.18)
     axes.set_title(f"{ONE_MODEL} minus the best dedicated")
-    unit = _unit(panel.measure, "points")
-    axes.set_xlabel(f"{unit}, with 95 % interval; {better} of 0 is better")
+    axes.set_xlabel(f"{_unit(panel.measure, 'points')}; {better} is better")
 
 
 def _unit(measure: Measure, percent: str) -> str:
