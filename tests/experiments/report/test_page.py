@@ -43,7 +43,7 @@ def test_every_picture_is_drawn_and_described(page):
     pictures = page.evaluate(
         "[...document.images].map(i => [i.complete && i.naturalWidth > 0, i.alt.length])"
     )
-    assert len(pictures) == 9
+    assert len(pictures) == 10
     assert all(drawn and words > 20 for drawn, words in pictures)
 
 

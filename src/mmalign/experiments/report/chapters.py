@@ -17,6 +17,7 @@ from mmalign.experiments.report.main_tables import (
 from mmalign.experiments.report.pictures.canvas import Picture
 from mmalign.experiments.report.pictures.case import case_picture
 from mmalign.experiments.report.pictures.curve import curve_picture
+from mmalign.experiments.report.pictures.leads import lead_picture
 from mmalign.experiments.report.pictures.plans import plans_picture
 from mmalign.experiments.report.pictures.speed import speed_picture, speed_table
 from mmalign.experiments.report.published import NOTES, published_table
@@ -34,6 +35,7 @@ from mmalign.experiments.report.setup_tables import (
 )
 from mmalign.experiments.report.subset_chapters import gaps, random_missing, which
 from mmalign.experiments.report.table import slug
+from mmalign.experiments.report.words import PAIR_WORDS
 
 Chapter = Callable[[Runs], list[Block]]
 NUMBERS = "The same as numbers"
@@ -51,7 +53,21 @@ def at_a_glance(runs: Runs) -> list[Block]:
     if not findings:
         return []
     note = findings_note(len(runs.seeds("main")), runs.seed_count("main"))
-    return [*sentences(runs, findings), findings_table(findings), note]
+    told = sentences(runs, findings)
+    place, name = next(_named(runs, "main"))
+    return [
+        told[0],
+        *_leads(runs, place, name),
+        *told[1:],
+        findings_table(findings),
+        PAIR_WORDS,
+        note,
+    ]
+
+
+def _leads(runs: Runs, condition: Condition, name: str) -> list[Block]:
+    picture = lead_picture(runs, condition, f"leads-{name}")
+    return [] if picture is None else [Gallery([picture])]
 
 
 def main(runs: Runs) -> list[Block]:
@@ -79,7 +95,8 @@ def differences(runs: Runs) -> list[Block]:
             difference_table(runs, condition, setting, f"differences-{setting.lower()}-{name}")
             for setting in SETTINGS
         ]
-        blocks.append(Details(condition.title, tables, is_open=not blocks))
+        drawn = _leads(runs, condition, name) if blocks else []  # the first is at the top
+        blocks.append(Details(condition.title, [*drawn, *tables], is_open=not blocks))
     measure = runs.measures[0]
     good = "above" if measure.is_higher_better else "below"
     told = (
@@ -189,7 +206,7 @@ def setup(runs: Runs) -> list[Block]:
         data_table(runs),
         *(_masks(runs) if runs.of_pairs else []),
         Heading("Configuration"),
-        config_table(runs),
+        Details("Config that all runs share", [config_table(runs)]),
         Details("What each row sets on top", [change_table(runs)]),
         *[table for table in [cost_table(runs)] if table.rows],
     ]

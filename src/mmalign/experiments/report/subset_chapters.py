@@ -29,7 +29,7 @@ def which(runs: Runs) -> list[Block]:
         blocks += [
             answer_sentence(panel.standings(), panel.over),
             Gallery([answer_picture(panel, f"answer-{number}")]),
-            how_subsets_are_read(runs, panel),
+            *how_subsets_are_read(runs, panel),
             Gallery([heat_picture(heat, f"subsets-{number}", caption)]),
             subset_table(panel, f"subsets-{number}"),
             Details("All metrics of every subset", [metrics]),

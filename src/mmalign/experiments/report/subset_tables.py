@@ -95,23 +95,25 @@ def _score_cells(
     return [*cells, Cell(measure.show(panel.floor(subset, measure)))]
 
 
-def how_subsets_are_read(runs: Runs, panel: SubsetPanel) -> str:
+def how_subsets_are_read(runs: Runs, panel: SubsetPanel) -> list[str]:
     """What stands beside what, and what "clearly" means."""
+    systems = (
+        f"{ONE_MODEL} are trained once on all training clips and asked with each subset. Trained "
+        f"for each subset alone, on the training clips that have it: {ANCHOR} (sktime, 4,000 "
+        "features, and a ridge; all sequences at one length, the median), and "
+        f"{LOWER}, the lower bound, which is the paper's network and never sees the rest. The "
+        f"floor, “{CONSTANT}”, always says the training majority or mean. All are scored on the "
+        "test clips that have the subset."
+    )
     redrawn = ", and outside that over seeds and test clips drawn anew" * panel.is_redrawn
     clearly = (
         "“Clearly” means that 0 is outside the 95 % interval of the difference, paired over "
         f"{runs.seed_count(SUBSETS)}{redrawn}; there is no correction for the number of subsets. "
-        "Other people or videos than those of the test clips would be another sample. "
+        "Other people or videos than those of the test clips would be another sample."
     )
     beside = (
-        f"In the map, the difference from {ANCHOR} stands below a score, bold where it is clear. "
+        f"In the map, the difference from {ANCHOR} stands below a score, bold where it is clear."
         if ANCHOR in panel.systems
-        else f"{ANCHOR} was not run: install mmalign[anchors] and run the same command again. "
+        else f"{ANCHOR} was not run: install mmalign[anchors] and run the same command again."
     )
-    return (
-        f"{clearly}{beside}{ONE_MODEL} are trained once on all training clips and asked with each "
-        "subset. Trained for each subset alone, on the training clips that have it: "
-        f"{ANCHOR} (sktime, 4,000 features, ridge; all sequences at one length, the median), and "
-        f"{LOWER}, the paper's network that never sees the rest. All are scored on the test clips "
-        f"that have the subset; “{CONSTANT}” always says the training majority or mean."
-    )
+    return [systems, f"{clearly} {beside}"]

@@ -1,6 +1,7 @@
 """Which should I use, and how sure is that? Scores of every subset, and the lead of one model."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -92,15 +93,19 @@ def _draw_leads(axes: Axes, panel: SubsetPanel, standings: list[Standing], theme
         axes.plot([low, high], [row, row], color=colour, linewidth=3, solid_capstyle="round")
         axes.plot(mean, row, "o", color=colour, markersize=8)
         text = f"{panel.measure.show_change(found.mean)} against {short(one.rival)}"
-        axes.annotate(
-            text, (mean, row), (0, 7), textcoords="offset points", ha="center", fontsize=8
-        )
+        box = {"facecolor": theme.surface, "linewidth": 0, "pad": 1}
+        style: dict[str, Any] = {
+            "textcoords": "offset points",
+            "ha": "center",
+            "fontsize": 8,
+            "bbox": box,
+        }
+        axes.annotate(text, (mean, row), (0, 8), **style)
     axes.axvline(0, color=theme.ink, linewidth=1)
     better = "right" if panel.measure.is_higher_better else "left"
     axes.margins(x=0.18)
     axes.set_title(f"{ONE_MODEL} minus the best dedicated")
-    unit = _unit(panel.measure, "points")
-    axes.set_xlabel(f"{unit}, with 95 % interval; {better} of 0 is better")
+    axes.set_xlabel(f"{_unit(panel.measure, 'points')}; {better} is better")
 
 
 def _unit(measure: Measure, percent: str) -> str:
