@@ -24,7 +24,7 @@ CHECKS = [
     content_type_conformance,
     response_schema_conformance,
 ]
-CASES = 120  # more take too long beside all other tests
+CASES = 600  # of which hypothesis makes up some twice
 MANY_CASES = 20_000
 
 
@@ -66,7 +66,7 @@ def attack(url: str, cases: int) -> int:
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numbers that just fit overflow inside
 def test_made_up_requests_get_documented_answers(small):
-    assert attack(small, CASES) >= CASES * 0.6
+    assert attack(small, CASES) >= 500
     assert ask(small, "GET", "/readyz")[0] == 200
 
 
