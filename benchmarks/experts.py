@@ -290,7 +290,7 @@ def show(rows: list[dict]) -> None:
         if len(seeds) > 1:
             pair = [[float(means[s][seed]) for seed in seeds] for s in ("experts", "MiniRocket")]
             found = paired_difference(*pair)
-            sign = "above" if found.mean > 0 else "below"
+            sign = "above" if found.mean > 0 else "below" if found.mean < 0 else "level"
             counts[("clearly " if found.is_clear else "") + sign] += 1
             text += f", difference {found.mean:+.1f} [{found.low:+.1f}, {found.high:+.1f}]"
         study, survival, victim, name = place
