@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: install demo test lint nightly bench docs notebooks clean
+.PHONY: install demo test lint nightly bench bench-speed docs notebooks clean
 
 install: $(STAMP)
 
@@ -40,6 +40,10 @@ nightly: install
 
 bench: install
 	for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done
+
+# benchmarks/results/speed.json, and speed.html beside it; docs/performance.md explains both.
+bench-speed: install
+	$(BIN)/python benchmarks/bench_speed.py
 
 # Search needs a server: python -m http.server -d site
 docs: install

@@ -45,11 +45,7 @@ def render(results: Mapping[str, Any]) -> str:
 
 def _part(part: Mapping[str, Any]) -> str:
     title = f"<h2>{escape(part['title'])}</h2>"
-    shown = "".join(
-        draw(part)
-        for key, draw in (("contenders", _bars), ("curves", _curves), ("costs", _costs))
-        if key in part
-    )
+    shown = "".join(draw(part) for key, draw in DRAWN.items() if key in part)
     return f"<section>{title}{shown}<code>{escape(part['command'])}</code></section>"
 
 
@@ -85,6 +81,16 @@ def milliseconds(seconds: float) -> str:
     ('1.23 ms', '12.3 s')
     """
     return f"{seconds:.3g} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"
+
+
+def _shares(part: Mapping[str, Any]) -> str:
+    rows = "".join(
+        f"<tr><td class=name>{escape(name)}</td>"
+        f"<td class=bar><div style='width:{100 * share:.2f}%'></div></td>"
+        f"<td>{100 * share:.0f} %</td></tr>"
+        for name, share in part["shares"].items()
+    )
+    return f"<table>{rows}</table>"
 
 
 def _costs(part: Mapping[str, Any]) -> str:
@@ -129,3 +135,7 @@ def _curves(part: Mapping[str, Any]) -> str:
     return (
         f"<svg viewBox='0 0 {WIDTH} {HEIGHT}' role=img aria-label='{label}'>{''.join(lines)}</svg>"
     )
+
+
+DRAWN = {"contenders": _bars, "shares": _shares, "curves": _curves, "costs": _costs}
+"""What each kind of result looks like."""
