@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.installed
 # Kept bytecode saves seconds in every process that tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test lint nightly bench docs notebooks clean
+.PHONY: install demo test lint nightly bench bench-speed docs notebooks clean
 
 install: $(STAMP)
 
@@ -43,6 +43,10 @@ nightly: install
 
 bench: install
 	for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done
+
+# benchmarks/results/speed.json, and speed.html beside it; docs/performance.md explains both.
+bench-speed: install
+	$(BIN)/python benchmarks/bench_speed.py
 
 # Search needs a server: python -m http.server -d site
 docs: install

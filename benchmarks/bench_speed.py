@@ -1,6 +1,6 @@
 """How fast training and prediction are beside the alternatives; writes speed.json and a page.
 
-Run: python benchmarks/bench_speed.py [--only epoch,step,clip,batch,growth,hour,experts,mosei]
+Run: python benchmarks/bench_speed.py [--only PART,PART,…]
 
 Contenders take turns in one process on one thread; times are CPU time, medians with the fastest and
 the slowest round; ratios are of medians. A part that is run again replaces its rows alone. Clips
@@ -8,10 +8,11 @@ are like MOSI's: random features of its sizes and lengths, 1,284 clips of 12 ste
 
 - epoch: a training epoch at survival 10 %, everybody with the same batches, by length
 - step: a step on the missing split, everybody with the same random batches
+- stages: where such a step goes
 - clip, batch: `predict` of one clip of 12 steps, and of 256 clips, without their victim
 - growth: predict and training step of one clip of 1,024 to 65,536 steps, attention in a band
 - hour: the same for 360,000 steps, an hour at 100 Hz, with the peak of memory
-- experts: the default model beside sktime's MiniRocket + ridge
+- experts-clip, experts-training: the default model beside sktime's MiniRocket + ridge
 - mosei: `mmalign train` with one epoch on 23,000 clips, in a process of its own
 """
 
@@ -25,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -37,7 +39,9 @@ import mmalign
 from mmalign.data import Protocol, Regression, Split, smartwatch, write_native
 from mmalign.data.batching import Batches, make_batch
 from mmalign.imputers import Direction
+from mmalign.model.adamw import clip_gradients
 from mmalign.model.streams import Streams, to_streams
+from mmalign.predictor.model import main_loss
 from mmalign.training.config import Config
 from mmalign.training.denoise import DenoisingTraining, make_optimizers
 from mmalign.training.methods import build_model
@@ -126,6 +130,36 @@ def step() -> Part:
     title = "four steps on the missing split, everybody with the same random batches"
     bars = {"Modal-Trans, uncached": 20, "Modal-Trans, cached": 7}
     return part(title, take_turns(work, 3), bars)
+
+
+def stages() -> Part:
+    """Where the time of a step on the missing split goes."""
+    train = Protocol(visible="text", victim="visual", survival=0.1).apply(mosi_like())["train"]
+    ours = training_of("mmalign")
+    model, optimizer = ours.model, ours.optimizers.main
+    spent: defaultdict[str, float] = defaultdict(float)
+
+    def timed(name: str, work: Callable[[], Any]) -> Any:
+        started = time.process_time()
+        answer = work()
+        spent[name] += time.process_time() - started
+        return answer
+
+    for turn in range(4):
+        for batch in by_length(halves(train)[1])[:12]:
+            known = timed("encode", lambda batch=batch: model.known(batch))
+            whole = timed("impute", lambda known=known: model.completed(known))
+            outputs = timed("fuse and predict", lambda whole=whole: model.backbone.predict(whole))
+            loss = main_loss(model, outputs, batch.labels)
+            optimizer.zero_grad()
+            timed("backward", loss.backward)
+            timed("clip", lambda: clip_gradients(optimizer.weights, 1.0))
+            timed("Adam", optimizer.step)
+        if not turn:
+            spent.clear()
+    total = sum(spent.values())
+    shares = {name: seconds / total for name, seconds in spent.items()}
+    return {"title": "where a step on the missing split goes", "shares": shares}
 
 
 def predictors() -> tuple[Any, ReferenceModel, Split]:
@@ -278,6 +312,7 @@ def mosei() -> Part:
 PARTS: dict[str, Callable[[], Part]] = {
     "epoch": epoch,
     "step": step,
+    "stages": stages,
     "clip": clip,
     "batch": batch,
     "growth": growth,
@@ -298,6 +333,8 @@ def show(found: Part) -> None:
     for curve in found.get("curves", []):
         shown = ", ".join(f"{1e3 * seconds:.4g}" for seconds in curve["seconds"])
         print(f"  {curve['name']}: {shown} ms, exponent {curve['exponent']:.3f}")
+    for name, share in found.get("shares", {}).items():
+        print(f"  {name}: {100 * share:.0f} %")
     for name, cost in found.get("costs", {}).items():
         print(f"  {name}: {cost['seconds']:.1f} s CPU, {cost['megabytes']:.0f} MB at most")
     sys.stdout.flush()

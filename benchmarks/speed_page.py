@@ -16,7 +16,7 @@ body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(
 h2 { font-size: 1.05rem; margin: 2rem 0 .3rem }
 table { border-collapse: collapse; width: 100% }
 td { padding: .2rem .6rem .2rem 0; vertical-align: middle; font-variant-numeric: tabular-nums }
-td.name { width: 17rem } td.bar { width: 40% }
+td.name { width: 15rem } td.bar { width: 26% }
 td.bar div { height: .9rem; background: var(--other); border-radius: 2px; min-width: 2px }
 tr.ours td.bar div { background: var(--ours) }
 .muted, code { color: var(--muted); font-size: .85rem }
@@ -45,11 +45,7 @@ def render(results: Mapping[str, Any]) -> str:
 
 def _part(part: Mapping[str, Any]) -> str:
     title = f"<h2>{escape(part['title'])}</h2>"
-    shown = "".join(
-        draw(part)
-        for key, draw in (("contenders", _bars), ("curves", _curves), ("costs", _costs))
-        if key in part
-    )
+    shown = "".join(draw(part) for key, draw in DRAWN.items() if key in part)
     return f"<section>{title}{shown}<code>{escape(part['command'])}</code></section>"
 
 
@@ -85,6 +81,16 @@ def milliseconds(seconds: float) -> str:
     ('1.23 ms', '12.3 s')
     """
     return f"{seconds:.3g} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"
+
+
+def _shares(part: Mapping[str, Any]) -> str:
+    rows = "".join(
+        f"<tr><td class=name>{escape(name)}</td>"
+        f"<td class=bar><div style='width:{100 * share:.2f}%'></div></td>"
+        f"<td>{100 * share:.0f} %</td></tr>"
+        for name, share in part["shares"].items()
+    )
+    return f"<table>{rows}</table>"
 
 
 def _costs(part: Mapping[str, Any]) -> str:
@@ -124,8 +130,12 @@ def _curves(part: Mapping[str, Any]) -> str:
         lines += [f"<circle class=c{number % 4} cx={x:.1f} cy={y:.1f} r=3.5 />" for x, y in points]
         x, y = points[-1]
         name = escape(f"{curve['name']}: {curve['exponent']:.2f}")
-        lines.append(f"<text x={x + 10:.1f} y={y + 4:.1f}>{name}</text>")
+        lines.append(f"<text x={x + 8:.1f} y={y - 8:.1f}>{name}</text>")
     label = "CPU time over steps, both on logarithmic axes; the numbers are exponents"
     return (
         f"<svg viewBox='0 0 {WIDTH} {HEIGHT}' role=img aria-label='{label}'>{''.join(lines)}</svg>"
     )
+
+
+DRAWN = {"contenders": _bars, "shares": _shares, "curves": _curves, "costs": _costs}
+"""What each kind of result looks like."""

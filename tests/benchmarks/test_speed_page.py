@@ -24,6 +24,7 @@ RESULTS = {
             "title": "cost",
             "command": "run it",
             "costs": {"train": {"seconds": 3, "megabytes": 2500}},
+            "shares": {"encode": 0.25},
         },
     },
 }
@@ -31,7 +32,7 @@ RESULTS = {
 
 def test_the_page_says_ratios_verdicts_exponents_and_costs():
     page = render(RESULTS)
-    for text in ("one &lt;clip&gt;", "10x", "at least 20x: missed", "p: 1.00", "2.50 GB"):
+    for text in ("one &lt;clip&gt;", "10x", "at least 20x: missed", "p: 1.00", "2.50 GB", "25 %"):
         assert text in page
     reached = {**RESULTS["parts"]["a"], "at_least": {"theirs": 10}}
     assert "at least 10x: reached" in render({**RESULTS, "parts": {"a": reached}})

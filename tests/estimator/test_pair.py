@@ -98,6 +98,17 @@ def test_saving_and_loading_keeps_every_prediction(model, data, tmp_path):
         assert back.config == model.config
 
 
+def test_a_band_of_attention_is_saved_with_the_model(model, data, tmp_path):
+    banded = mmalign.MMAlign("visible", "victim", **{**SETTINGS, "epochs": 1}, attention_band=1)
+    banded.fit(data["train"], valid=data["valid"]).save(tmp_path / "saved")
+    back = mmalign.load(tmp_path / "saved")
+    assert back.config.attention_band == 1
+    expected = banded.predict_proba(data["test"])
+    np.testing.assert_array_equal(back.predict_proba(data["test"]), expected)
+    back.fitted.model.backbone.encoders[0].layers[0].attention.band = 10**6  # it is used
+    assert np.abs(back.predict_proba(data["test"]) - expected).max() > 1e-6
+
+
 def test_a_loaded_model_is_where_it_was_asked_to_be(model, tmp_path):
     """The meta device computes nothing, but it is there on every machine."""
     model.save(tmp_path / "saved")
