@@ -33,10 +33,26 @@ def test_every_chapter_table_and_figure_is_there(report):
     for name in tables - {"scores.csv"}:
         assert {name[:-4] + ".tex", name[:-4] + ".csv"} <= tables
     kinds = {file.name.split("-")[0] for file in (report / "figures").iterdir()}
-    assert kinds == {"window", "epsilon", "plans", "case", "speed"}
+    assert kinds == {"leads", "window", "epsilon", "plans", "case", "speed"}
     text = (report / "report.md").read_text()
     for figure in re.findall(r"\]\((figures/[^)]+)\)", text):
         assert (report / figure).exists()
+
+
+def test_the_page_explains_its_words_and_draws_the_leads_before_the_first_table(report):
+    page = (report / "report.html").read_text()
+    glance = page[page.index('<section id="glance"') : page.index('<section id="main"')]
+    words = "Survival: ", "Setting A: ", "setting B: ", "LB, the lower ", "UB, the ", "Floors "
+    for word in words:
+        assert word in glance
+    assert glance.index("<picture>") < glance.index("<table>")
+    (figure,) = (report / "figures").glob("leads-*.svg")
+    drawn = figure.read_text()
+    assert "Setting A" in drawn
+    assert "minus that of zero-fill" in drawn
+    told = re.search(r'alt="(Differences from zero-fill in MAE.*?)"', glance)[1]
+    differences = {row[0]: row[1] for row in _rows(report, "differences-a-1")[1:]}
+    assert f"A, UB: {differences['UB'].rstrip(' ▲▼')};" in told
 
 
 def test_the_page_asks_for_nothing_from_outside(report):

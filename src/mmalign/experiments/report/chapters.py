@@ -53,16 +53,9 @@ def at_a_glance(runs: Runs) -> list[Block]:
     if not findings:
         return []
     note = findings_note(len(runs.seeds("main")), runs.seed_count("main"))
-    told = sentences(runs, findings)
-    place, name = next(_named(runs, "main"))
-    return [
-        told[0],
-        *_leads(runs, place, name),
-        *told[1:],
-        findings_table(findings),
-        PAIR_WORDS,
-        note,
-    ]
+    first, *others = sentences(runs, findings)
+    drawn = _leads(runs, *next(_named(runs, "main")))
+    return [first, *drawn, PAIR_WORDS, *others, findings_table(findings), note]
 
 
 def _leads(runs: Runs, condition: Condition, name: str) -> list[Block]:

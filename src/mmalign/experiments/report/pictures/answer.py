@@ -1,7 +1,6 @@
 """Which should I use, and how sure is that? Scores of every subset, and the lead of one model."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -94,13 +93,8 @@ def _draw_leads(axes: Axes, panel: SubsetPanel, standings: list[Standing], theme
         axes.plot(mean, row, "o", color=colour, markersize=8)
         text = f"{panel.measure.show_change(found.mean)} against {short(one.rival)}"
         box = {"facecolor": theme.surface, "linewidth": 0, "pad": 1}
-        style: dict[str, Any] = {
-            "textcoords": "offset points",
-            "ha": "center",
-            "fontsize": 8,
-            "bbox": box,
-        }
-        axes.annotate(text, (mean, row), (0, 8), **style)
+        at, style = (mean, row), "offset points"
+        axes.annotate(text, at, (0, 8), textcoords=style, ha="center", fontsize=8, bbox=box)
     axes.axvline(0, color=theme.ink, linewidth=1)
     better = "right" if panel.measure.is_higher_better else "left"
     axes.margins(x=0.18)
