@@ -17,6 +17,8 @@ import scipy.stats  # noqa: F401
 import torch  # noqa: F401
 from hypothesis import HealthCheck, settings
 
+from tests import checking
+
 # torch and numpy make single examples slow now and then, so examples have no deadline.
 settings.register_profile(
     "default",
@@ -64,6 +66,18 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 # A shell that starts tests in the background lets them, and what they start, ignore Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.addaudithook(guard)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Check signatures in what fixtures do."""
+    checking.start_anew()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call() -> None:
+    """Check signatures in what the test does, whatever fixtures have done."""
+    checking.start_anew()
 
 
 def pytest_collection_finish() -> None:

@@ -24,6 +24,17 @@ def shown(text: str, most: int = MESSAGE_CHARACTERS) -> str:
     return UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
+def is_memory_exhausted(error: BaseException) -> bool:
+    """Whether memory was asked for that is not there; torch raises no error of its own for it.
+
+    >>> is_memory_exhausted(MemoryError()), is_memory_exhausted(RuntimeError("shapes differ"))
+    (True, False)
+    """
+    told = str(error)
+    is_torch = "can't allocate memory" in told or "out of memory" in told
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and is_torch)
+
+
 class MMAlignError(Exception):
     """Base of every error that mmalign raises on purpose; the shell answers it with exit code 2.
 

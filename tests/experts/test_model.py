@@ -136,22 +136,27 @@ def test_clips_that_do_not_fit_are_refused_by_name(model, clips, message):
     assert clips[0].id in str(found.value)
 
 
+def probabilities(model, clips) -> np.ndarray | DataError:
+    try:
+        return model.predict_proba(clips)
+    except DataError as error:
+        return error
+
+
 @pytest.mark.parametrize("value", [1e20, 1e37, 3e38])
 def test_features_at_the_end_of_float32_get_finite_answers_or_one_error(model, value):
     filled = [np.full_like(TEST[0].sequences["pose"], fill) for fill in (value, -value)]
     spike, zigzag = TEST[0].sequences["pose"].copy(), filled[0].copy()
     spike[0, 0], zigzag[::2] = value, -value
     for steps in (*filled, spike, zigzag):
-        clip = replace(TEST[0], sequences={"pose": steps})
-        said = ""
-        try:
-            assert np.isfinite(model.predict_proba([TEST[1], clip])).all()
-        except DataError as error:
-            said = str(error)
-        if said:
-            assert f"clip {clip.id}: the model's output is not finite" in said
+        clips = [TEST[1], replace(TEST[0], sequences={"pose": steps})]
+        found = probabilities(model, clips)
+        if isinstance(found, DataError):
+            assert f"clip {TEST[0].id}: the model's output is not finite" in str(found)
             with pytest.raises(DataError, match="not finite"):
-                model.predict([TEST[1], clip])
+                model.predict(clips)
+        else:
+            assert np.isfinite(found).all()
 
 
 def test_training_features_at_the_end_of_float32_are_learned_from_or_refused_by_name(small):

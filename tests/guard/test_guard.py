@@ -10,7 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+from jaxtyping import TypeCheckError
 
+from mmalign.model.hidden import is_valid
 from tests import conftest
 
 SOURCE = Path(__file__).parents[2] / "src" / "mmalign"
@@ -56,6 +59,25 @@ def test_no_source_imports_what_executes():
     assert {name: what for name, what in found.items() if what} == {
         name: found[name] for name in NAMED
     }
+
+
+def test_nothing_asks_what_time_it_is():
+    """So a clock that jumps changes nothing: intervals are measured by clocks that cannot."""
+    asked = {("time", "time"), ("time", "time_ns"), ("datetime", "now"), ("datetime", "today")}
+    found = [
+        f"{file.name}:{node.lineno}"
+        for file in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and ((node.value.id, node.attr) in asked or node.attr == "st_mtime")
+    ]
+    assert found == []
+
+
+def test_signatures_are_checked_at_the_start_of_every_test():
+    with pytest.raises(TypeCheckError):
+        is_valid(torch.zeros(2, 2), 3)
 
 
 def test_the_network_cannot_be_reached():

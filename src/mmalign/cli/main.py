@@ -1,5 +1,6 @@
 """The `mmalign` command. Commands import what they need when they run: `--help` stays instant."""
 
+import io
 import sys
 from typing import Annotated
 
@@ -8,7 +9,7 @@ import typer
 from mmalign.cli import bench, data, demo, explain, export, methods, report, serve, train, tune, use
 from mmalign.cli.examples import examples
 from mmalign.cli.stopping import exit_code, heed_termination
-from mmalign.errors import MMAlignError, shown
+from mmalign.errors import MMAlignError, is_memory_exhausted, shown
 from mmalign.version import __version__
 
 app = typer.Typer(
@@ -57,6 +58,7 @@ def options(
 def main() -> None:
     """Run the command line; an error of ours is one line and exit code 2."""
     heed_termination()
+    _show_what_the_terminal_can()
     try:
         app()
     except MMAlignError as error:
@@ -66,9 +68,26 @@ def main() -> None:
         place = f"{error.filename}: " if error.filename else ""
         typer.echo(f"error: {shown(f'{place}{error.strerror or error}')}", err=True)
         sys.exit(2)
+    except (MemoryError, RuntimeError) as error:
+        if not is_memory_exhausted(error):
+            raise
+        told = "not enough memory. Give shorter or fewer clips, or a smaller dim or batch_size."
+        typer.echo(f"error: {told}", err=True)
+        sys.exit(2)
+    except UnicodeEncodeError as error:
+        told = f"{error.object!r} cannot be written as {error.encoding}. Give another name."
+        typer.echo(f"error: {shown(told)}", err=True)
+        sys.exit(2)
     except KeyboardInterrupt as stop:
         typer.echo("interrupted", err=True)
         sys.exit(exit_code(stop))
+
+
+def _show_what_the_terminal_can() -> None:
+    """Write signs that the terminal does not know as their numbers."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 if __name__ == "__main__":

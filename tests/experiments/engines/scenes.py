@@ -32,12 +32,12 @@ from tests.training.small import small_dataset
 
 
 def big_grid(place: Path, name: str) -> Grid:
-    """Eight runs of six epochs."""
+    """Eight runs of four epochs."""
     return tiny_grid(
         place / name,
         place / "data",
         seeds=[0, 1, 2, 3],
-        settings={**SETTINGS, "epochs": 5},
+        settings={**SETTINGS, "epochs": 3},
     )
 
 

@@ -103,7 +103,7 @@ def test_clear_differences_from_zero_fill_are_counted_as_scipy_counts_them(tmp_p
 
 def test_chance_alone_makes_as_many_clear_as_the_count_says():
     rng = np.random.default_rng(0)
-    equals = rng.normal(size=(20_000, 2, 5))
+    equals = rng.normal(size=(8_000, 2, 5))
     verdicts = [
         verdict(difference(dict(enumerate(a)), dict(enumerate(b))), CLASSIFICATION[0])
         for a, b in equals
