@@ -28,7 +28,9 @@ $(STAMP): pyproject.toml constraints.txt
 demo: install
 	$(BIN)/mmalign demo --out demo-output
 
+# Kernels that changed since they were compiled would be compiled by every process on its own.
 test: install lint
+	$(BIN)/python -m mmalign.experts.compile
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not nightly'
 
 lint: install

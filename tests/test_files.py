@@ -1,5 +1,6 @@
 """Files are replaced whole or not at all."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -74,3 +75,17 @@ def test_an_existing_directory_is_kept_unless_empty(tmp_path: Path):
     assert (tmp_path / "empty" / "a").exists()
     with pytest.raises(MMAlignError, match="exists already"), new_directory(tmp_path / "empty"):
         pass
+
+
+def test_where_nothing_can_be_written_the_file_is_named_and_not_its_draft(tmp_path, monkeypatch):
+    def refuse(path, *_, **__):
+        raise OSError(errno.EROFS, "Read-only file system", path)
+
+    monkeypatch.setattr("tempfile._os.open", refuse)
+    monkeypatch.setattr("tempfile._os.mkdir", refuse)
+    with pytest.raises(OSError, match="Read-only") as told:
+        write_atomically(tmp_path / "p.csv", b"x")
+    assert told.value.filename == str(tmp_path / "p.csv")
+    with pytest.raises(OSError, match="Read-only") as told, new_directory(tmp_path / "run"):
+        pass
+    assert told.value.filename == str(tmp_path / "run")

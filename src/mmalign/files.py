@@ -58,7 +58,7 @@ def read_regular(path: Path) -> bytes:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Name the file in errors of the system that name none: a full disk is full somewhere.
+    """Name the file in errors of the system that name none, or a draft: a full disk is full there.
 
     Raises:
         OSError: What the block raises, with a file.
@@ -66,14 +66,16 @@ def naming(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.filename is not None or error.errno is None:
+        is_draft = Path(str(error.filename)).name.startswith(f".{path.name}.")
+        if error.errno is None or not (error.filename is None or is_draft):
             raise
         raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
 
 
 def write_atomically(path: Path, payload: bytes) -> None:
     """Replace path so that a reader sees the old bytes or the new, never a mixture."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    with naming(path):
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with naming(path), os.fdopen(handle, "wb") as stream:
             stream.write(payload)
@@ -173,7 +175,8 @@ def _aside(path: Path) -> Path:
 def _draft_of(path: Path) -> Iterator[Path]:
     """A temporary sibling of path, which vanishes if the block fails."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+    with naming(path):
+        draft = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
     try:
         yield draft
     except BaseException:

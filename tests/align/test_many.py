@@ -8,6 +8,7 @@ import torch
 from mmalign.align import impute, solve
 from mmalign.align.band import is_inside
 from mmalign.align.checks import smallest_window
+from mmalign.errors import AlignmentError
 
 CLIPS = 200
 SETTINGS = [
@@ -59,6 +60,21 @@ def test_five_thousand_plans_keep_their_promises(dtype, record_property):
     cases = sum(check(0, *setting, dtype=dtype) for setting in SETTINGS)
     record_property("figure", f"{cases} plans")
     assert cases >= 5000
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "scale"),
+    [(1e-100, 1e-150), (1e-12, 1e150), (1e-12, 1e-150), (1e12, 1e-150), (1e300, 1e150)],
+)
+def test_float64_keeps_its_promises_at_the_ends_of_its_range(epsilon, scale):
+    check(0, epsilon, 3, scale, torch.float64)
+
+
+def test_an_epsilon_beside_which_costs_overflow_is_refused():
+    """At 1e-300 plans were NaN, and said to be converged."""
+    steps = torch.ones(1, 2, 2)
+    with pytest.raises(AlignmentError, match="at least 1e-100, got 1e-300"):
+        solve(steps, steps, window=1, epsilon=1e-300)
 
 
 @pytest.mark.nightly

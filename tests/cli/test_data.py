@@ -211,6 +211,7 @@ def test_unknown_policy_is_a_usage_error(native, tmp_path):
 
 NO_SKTIME = """
 import sys
+from tests.conftest import forbidden
 sys.modules["sktime"] = None
 import mmalign.data
 from mmalign.cli.main import main
@@ -218,8 +219,9 @@ module = sys.modules["mmalign.data.smartwatch"]
 cut = module._cut
 module._cut = lambda content: {name: rows[::4] for name, rows in cut(content).items()}
 main()
+sys.exit(f"executed: {forbidden}" if forbidden else 0)
 """
-"""With a quarter of the windows: nothing here depends on scores."""
+"""With a quarter of the windows, as nothing here depends on scores; under the audit hook."""
 
 
 def test_demo_trains_draws_and_reports_also_without_sktime(tmp_path):

@@ -52,6 +52,8 @@ def paths(folder: Path) -> dict[str, Callable[[], object]]:
     mmalign.MMAlign(epochs=1).fit(clips).save(folder / "experts")
     test = small_protocol().apply(small_dataset())["test"]
 
+    snapshot = hub_snapshot(folder / "run", folder / "hub")
+
     def train() -> None:
         shutil.rmtree(folder / "again", ignore_errors=True)
         small_run(folder / "again", epochs=1).execute()
@@ -63,12 +65,23 @@ def paths(folder: Path) -> dict[str, Callable[[], object]]:
         "read native": lambda: _read(folder / "native"),
         "train a pair": train,
         "load a run": lambda: mmalign.load(folder / "run").predict_proba(test),
-        "from a folder of the Hub": lambda: mmalign.from_pretrained(folder / "run"),
+        "from a folder of the Hub": lambda: mmalign.from_pretrained(snapshot),
         "masks": lambda: load_masks(folder / "run"),
         "fit experts": lambda: mmalign.MMAlign(epochs=1).fit(clips),
         "load experts": lambda: mmalign.load(folder / "experts").predict(clips),
         "save": save,
     }
+
+
+def hub_snapshot(run: Path, cache: Path) -> Path:
+    """A run as the Hub's cache keeps it: links into a folder of blobs that are named by hashes."""
+    snapshot, blobs = cache / "snapshots" / "main", cache / "blobs"
+    for place in (snapshot, blobs):
+        place.mkdir(parents=True)
+    for number, file in enumerate(file for file in run.iterdir() if file.is_file()):
+        shutil.copy(file, blobs / str(number))
+        (snapshot / file.name).symlink_to(Path("../../blobs") / str(number))
+    return snapshot
 
 
 def _read(path: Path) -> None:

@@ -10,6 +10,7 @@ from torch import Tensor
 from mmalign.errors import AlignmentError
 
 MOST_ITERATIONS = 1 << 31
+SMALLEST_EPSILON = 1e-100
 LONGEST = 1 << 24
 WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
@@ -34,8 +35,10 @@ def check_epsilon(epsilon: float) -> float:
     """The entropic regularisation; refuse one that is not a positive number.
 
     Raises:
-        AlignmentError: epsilon is not positive and finite.
+        AlignmentError: epsilon is not positive and finite, or costs would overflow beside it.
     """
+    if _is_number(epsilon) and 0 < epsilon < SMALLEST_EPSILON:
+        raise AlignmentError(f"epsilon must be at least {SMALLEST_EPSILON}, got {_told(epsilon)}")
     if not _is_number(epsilon) or not 0 < epsilon < math.inf:
         raise AlignmentError(f"epsilon must be a positive number, got {_told(epsilon)}; try 0.1")
     return float(epsilon)
