@@ -68,3 +68,13 @@ def trained(dataset: Dataset, modalities: tuple[str, ...] | None = None, **setti
     )
     training.run()
     return training.select("valid")
+
+
+def restless(model):
+    """The model with weights that make its answers differ, also between directions."""
+    network, seed = model.fitted.model, torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for weights in (*network.parameters(), *network.buffers()):
+            if weights.ndim:
+                weights.add_(0.3 * torch.randn(weights.shape, generator=seed).abs())
+    return model

@@ -39,6 +39,7 @@ from mmalign.predictor.device import choose_device
 from mmalign.predictor.features import check_any, with_modalities
 from mmalign.predictor.plans import dense_plans, imputed_steps, require_direction
 from mmalign.predictor.predictor import Predictor, prediction_table
+from mmalign.predictor.reader import quick_outputs
 from mmalign.runs.artifact import Artifact, artifact_of
 from mmalign.runs.manifest import Saved
 from mmalign.training.config import Config, config_to_json
@@ -217,7 +218,7 @@ class NetworkMMAlign(MMAlign):
         Raises:
             DataError: If features do not fit the model, or its output is not finite.
         """
-        return self.fitted.to_labels(self.fitted.outputs(self.prepared(clips)))
+        return self.fitted.to_labels(quick_outputs(self.fitted, self.prepared(clips)))
 
     def predict_proba(self, X: Clips) -> Float[np.ndarray, "clips classes"]:
         """Probability of each class, in the order of `classes_`.
@@ -228,9 +229,8 @@ class NetworkMMAlign(MMAlign):
         """
         if not isinstance(self.fitted.task, Classification):
             raise MMAlignError("probabilities need a classification task. Use predict.")
-        shares: Float[np.ndarray, "clips classes"] = (
-            self.fitted.outputs(self.prepared(X)).softmax(dim=-1).numpy()
-        )
+        outputs = quick_outputs(self.fitted, self.prepared(X))
+        shares: Float[np.ndarray, "clips classes"] = outputs.softmax(dim=-1).numpy()
         return shares
 
     def evaluated(self, split: Split) -> dict[str, float]:

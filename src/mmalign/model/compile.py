@@ -1,5 +1,8 @@
 """Compile the kernels of the network ahead of their first use, those of the alignment included."""
 
+from typing import Any
+
+import numpy as np
 import torch
 from torch import nn
 
@@ -15,4 +18,19 @@ def compile_kernels() -> bool:
     for dtype in DTYPES:
         gru = nn.GRU(2, 3, batch_first=True).to(dtype)
         gru_states(gru, torch.zeros(1, 2, 2, dtype=dtype)).sum().backward()  # type: ignore[no-untyped-call]
+    _read_a_clip()
     return compile_alignment()
+
+
+def _read_a_clip() -> None:
+    """Use the kernels of a prediction, on weights that are all 0."""
+    clip: Any = kernels("model.kernels.clip")
+    dim, heads, lengths = 4, 1, np.array([[3, 2]])
+    weights, table = np.zeros(1 << 14, np.float32), np.zeros(1 << 8, np.float32)
+    hidden, features = np.zeros((1, 2, 1 << 9), np.float32), np.zeros((3, 2), np.float32)
+    encoder = dim, heads, 3, 1, False, table, weights
+    clip.encode_all(features, np.array([0, 3]), *encoder, hidden, 0)
+    clip.impute_all(hidden, 0, 1, lengths, dim, 2, weights, np.float32(1))
+    readings, outputs = np.array([[0, 1], [1, 0]]), np.empty((1, 1), np.float32)
+    fusion = dim, heads, 1, False, True, False, table, weights
+    clip.answer_all(hidden, lengths, readings, *fusion, outputs)

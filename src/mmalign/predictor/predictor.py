@@ -108,9 +108,9 @@ class Predictor:
         """Predictions in the terms of the labels: numbers, or indices of classes."""
         if isinstance(self.task, Classification):
             return outputs.argmax(dim=-1).numpy()
-        model = self.model
-        values = outputs[:, 0] * model.label_scale.cpu() + model.label_mean.cpu()
-        return values.numpy().astype(np.float32)
+        mean, scale = self.model.label_mean.item(), self.model.label_scale.item()
+        values = outputs[:, 0].numpy() * np.float32(scale) + np.float32(mean)
+        return values.astype(np.float32, copy=False)
 
     def evaluate(self, split: Split) -> dict[str, float]:
         """The task's metrics over all clips of a labelled split, and the mean main loss."""

@@ -1,0 +1,191 @@
+"""Transformer layers over one clip: of a whole sequence over itself, and of [CLS] over another.
+
+Packed weights of a layer: query, key, value, out, norm, widen, narrow, the second norm. Key and
+value of a layer whose only query is [CLS] are kept by output, so that the memory need not be
+multiplied by them: keys meet the query, and values the weighted mean, after the attention.
+"""
+
+from typing import no_type_check
+
+import numpy as np
+
+from mmalign.align.kernels.band import in_vectors
+from mmalign.align.kernels.exponential import exponential
+from mmalign.align.kernels.jit import compiled, reordered
+from mmalign.model.kernels.products import (
+    add_lines,
+    in_tiles,
+    linear,
+    linear_of_one,
+    linear_size,
+    normalise,
+    rectify,
+)
+
+CLOSED = np.float32(-np.inf)
+
+
+@compiled
+@no_type_check
+def layer_size(dim):
+    """Numbers of a packed layer."""
+    wide = in_vectors(dim)
+    return (
+        4 * linear_size(dim, dim) + 4 * wide + linear_size(dim, 4 * dim) + linear_size(4 * dim, dim)
+    )
+
+
+@compiled
+@no_type_check
+def read_itself(sequence, count, is_known, dim, heads, is_pre, weights, at):
+    """``count`` rows of a sequence after one layer that reads those that are known, in place."""
+    wide, one = in_vectors(dim), linear_size(dim, dim)
+    norm = at + 4 * one
+    widen = norm + 2 * wide
+    narrow = widen + linear_size(dim, 4 * dim)
+    second = narrow + linear_size(4 * dim, dim)
+    rows = in_tiles(count)
+    read = np.zeros(rows * wide, np.float32)
+    if is_pre:
+        for r in range(count):
+            normalise(sequence, r * wide, dim, weights, norm, read, r * wide)
+    else:
+        read[: count * wide] = sequence[: count * wide]
+    query, key, value = np.empty((3, rows * wide), np.float32)
+    linear(read, 0, wide, count, dim, weights, at, dim, query, 0)
+    linear(read, 0, wide, count, dim, weights, at + one, dim, key, 0)
+    linear(read, 0, wide, count, dim, weights, at + 2 * one, dim, value, 0)
+    attend(query, key, value, count, is_known, dim, heads, read)
+    linear(read, 0, wide, count, dim, weights, at + 3 * one, dim, query, 0)
+    for k in range(count * wide):
+        sequence[k] += query[k]
+    read[: count * wide] = sequence[: count * wide]
+    if is_pre:
+        for r in range(count):
+            normalise(sequence, r * wide, dim, weights, second, read, r * wide)
+    room = in_vectors(4 * dim)
+    broad = np.empty(rows * room, np.float32)
+    linear(read, 0, wide, count, dim, weights, widen, 4 * dim, broad, 0)
+    rectify(broad, 0, count * room)
+    linear(broad, 0, room, count, 4 * dim, weights, narrow, dim, query, 0)
+    if not is_pre:
+        for r in range(count):
+            normalise(sequence, r * wide, dim, weights, norm, sequence, r * wide)
+    for k in range(count * wide):
+        sequence[k] += query[k]
+
+
+@reordered
+@no_type_check
+def attend(query, key, value, count, is_known, dim, heads, found):
+    """Fills ``found``: the mean of the values, weighted by how well keys meet each query."""
+    wide, part, line = in_vectors(dim), dim // heads, in_vectors(count)
+    scale = np.float32(1 / np.sqrt(part))
+    keys, values = np.zeros((2, dim, line), np.float32)
+    for m in range(count):
+        for k in range(dim):
+            keys[k, m] = key[m * wide + k]
+            values[k, m] = value[m * wide + k]
+    closed = np.full(line, CLOSED)
+    for m in range(count):
+        if is_known[m]:
+            closed[m] = 0
+    scores, powers = np.empty(line, np.float32), np.empty(heads * line)
+    for r in range(count):
+        for head in range(heads):
+            scores[:] = closed
+            for k in range(head * part, head * part + part):
+                factor = query[r * wide + k] * scale
+                for m in range(line):
+                    scores[m] += factor * keys[k, m]
+            highest = CLOSED
+            for m in range(line):
+                highest = max(highest, scores[m])
+            for m in range(line):
+                powers[head * line + m] = scores[m] - highest
+        exponential(powers)
+        for head in range(heads):
+            total = np.float32(0)
+            for m in range(line):
+                scores[m] = powers[head * line + m]
+                total += scores[m]
+            for k in range(head * part, head * part + part):
+                mean = np.float32(0)
+                for m in range(line):
+                    mean += scores[m] * values[k, m]
+                found[r * wide + k] = mean / total
+
+
+@compiled
+@no_type_check
+def read_other(head, memory, start, count, dim, heads, is_pre, weights, at):
+    """[CLS], ``wide`` numbers, after one layer that reads ``count`` rows of a memory, in place."""
+    wide, one = in_vectors(dim), linear_size(dim, dim)
+    norm = at + 4 * one
+    widen = norm + 2 * wide
+    narrow = widen + linear_size(dim, 4 * dim)
+    second = narrow + linear_size(4 * dim, dim)
+    read, found, query = np.zeros((3, wide), np.float32)
+    read[:] = head
+    if is_pre:
+        normalise(head, 0, dim, weights, norm, read, 0)
+        rows = np.zeros(count * wide, np.float32)
+        for r in range(count):
+            normalise(memory, start + r * wide, dim, weights, norm, rows, r * wide)
+        memory, start = rows, 0
+    linear_of_one(read, 0, dim, weights, at, dim, query, 0)
+    look_up(query, memory, start, count, dim, heads, weights, at + one, read)
+    linear_of_one(read, 0, dim, weights, at + 3 * one, dim, found, 0)
+    for k in range(dim):
+        head[k] += found[k]
+    read[:] = head
+    if is_pre:
+        normalise(head, 0, dim, weights, second, read, 0)
+    broad = np.empty(in_vectors(4 * dim), np.float32)
+    linear_of_one(read, 0, dim, weights, widen, 4 * dim, broad, 0)
+    rectify(broad, 0, len(broad))
+    linear_of_one(broad, 0, 4 * dim, weights, narrow, dim, found, 0)
+    if not is_pre:
+        normalise(head, 0, dim, weights, norm, head, 0)
+    for k in range(dim):
+        head[k] += found[k]
+
+
+@reordered
+@no_type_check
+def look_up(query, memory, start, count, dim, heads, weights, at, found):
+    """Fills ``found`` with what one query finds in all rows of a memory.
+
+    The bias of the keys is left out: it adds the same to all scores of a query.
+    """
+    wide, part, line = in_vectors(dim), dim // heads, in_vectors(count)
+    scale = np.float32(1 / np.sqrt(part))
+    asked, mean, powers = np.empty(wide, np.float32), np.empty(wide, np.float32), np.empty(line)
+    values = at + linear_size(dim, dim)
+    bias = values + dim * wide
+    for head in range(heads):
+        asked[:] = 0
+        add_lines(query, head * part, part, weights, at + head * part * wide, wide, asked, 0)
+        highest = CLOSED
+        for m in range(count):
+            score = np.float32(0)
+            for k in range(dim):
+                score += asked[k] * memory[start + m * wide + k]
+            powers[m] = score * scale
+            highest = max(highest, score * scale)
+        for m in range(count):
+            powers[m] -= highest
+        powers[count:] = -np.inf
+        exponential(powers)
+        total = np.float32(0)
+        mean[:] = 0
+        for m in range(count):
+            share = np.float32(powers[m])
+            total += share
+            for k in range(dim):
+                mean[k] += share * memory[start + m * wide + k]
+        for k in range(head * part, head * part + part):
+            value = np.float32(0)
+            for j in range(dim):
+                value += mean[j] * weights[values + k * wide + j]
+            found[k] = value / total + weights[bias + k]

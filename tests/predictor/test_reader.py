@@ -1,0 +1,138 @@
+"""The reader answers as the network does: any number of modalities, any pattern, gaps."""
+
+import numpy as np
+import pytest
+import torch
+
+import mmalign
+from mmalign.data.clip import Clip
+from mmalign.data.gaps import with_gaps
+from mmalign.model.kernels.products import tanh_of
+from mmalign.predictor import reader
+from mmalign.predictor.predictor import NonFiniteOutputError
+from mmalign.predictor.reader import quick_outputs, reader_of
+from tests.training.joint import TINY, restless, whole_twin, with_holes
+
+TWIN = whole_twin()
+HOLES = with_holes(TWIN)
+STRONG = {"norm": "pre", "pool": "cls+mean+max", "encoder_layers": 2, "fusion_layers": 2}
+KINDS = {
+    "paper": {"method": "mmalign"},
+    "strong": {"method": "mmalign", "centre": "m1,m2", "differences": "m1", **STRONG},
+    "wide": {"method": "mmalign", "dim": 20, "heads": 5, "kernel": 3, "fusion_positions": False},
+    "copy": {"method": "copy"},
+    "mean": {"method": "mean-fill"},
+    "zero": {"method": "zero-fill"},
+}
+
+
+def clips_of(model, count: int, longest: int, *, all_have: tuple[str, ...] = ()) -> list[Clip]:
+    """Clips of any pattern and lengths, some with gaps."""
+    random = np.random.default_rng(longest)
+    found = []
+    for number in range(count):
+        sequences = {}
+        for name, dim in model.fitted.features().items():
+            length = int(random.integers(1, longest + 1))
+            steps = random.normal(size=(length, dim)).astype(np.float32)
+            is_there = random.random(length) < (1.0 if number % 3 else 0.7)
+            sequences[name] = with_gaps(steps, is_there)
+            if name not in all_have and random.random() < 0.4:
+                sequences[name] = None
+        if all(steps is None for steps in sequences.values()):
+            sequences["m1"] = np.ones((2, model.fitted.features()["m1"]), np.float32)
+        there = {n: ~np.isnan(s[:, 0]) for n, s in sequences.items() if s is not None}
+        found.append(Clip(f"c{number}", None, sequences, observed=there))
+    return found
+
+
+def assert_same(model, clips) -> None:
+    split = model.prepared(clips)
+    expected = model.fitted.outputs(split)
+    found = reader_of(model.fitted.model).outputs(split)
+    np.testing.assert_allclose(found, expected.numpy(), atol=1e-5, rtol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return restless(mmalign.MMAlign(**KINDS["paper"], **TINY).fit(HOLES))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_networks_of_three_modalities(kind):
+    model = restless(mmalign.MMAlign(**{**TINY, **KINDS[kind]}).fit(HOLES))
+    if kind == "strong":
+        model.fitted.model.backbone.learn_gaps(["m1"])
+        restless(model)
+    assert_same(model, clips_of(model, 40, 30))
+
+
+def test_long_clips_and_one_alone(model):
+    assert_same(model, clips_of(model, 3, 200))
+    assert_same(model, clips_of(model, 1, 5))
+
+
+def test_a_pair_mixes_by_its_gate():
+    two = whole_twin(2)
+    pair = mmalign.MMAlign("m2", "m1", **TINY).fit(two["train"], valid=two["valid"])
+    pair.fitted.model.gate.fill_(0.3)
+    assert_same(restless(pair), clips_of(pair, 30, 20, all_have=("m2",)))
+
+
+def test_estimators_answer_by_the_reader(model, monkeypatch):
+    clips = clips_of(model, 9, 12)
+    expected = model.fitted.outputs(model.prepared(clips)).softmax(dim=-1).numpy()
+    monkeypatch.setattr(type(model.fitted), "outputs", None)  # not asked
+    np.testing.assert_allclose(model.predict_proba(clips), expected, atol=1e-5)
+    assert (model.answers(clips) == expected.argmax(axis=1)).all()
+
+
+def test_weights_that_change_are_noticed(model):
+    split = model.prepared(clips_of(model, 4, 9))
+    before = quick_outputs(model.fitted, split)
+    bias = model.fitted.model.backbone.head[2].bias
+    with torch.no_grad():
+        bias.add_(1.0)
+    after = quick_outputs(model.fitted, split)
+    with torch.no_grad():
+        bias.sub_(1.0)
+    np.testing.assert_allclose(after, before + 1, atol=1e-6)
+
+
+def test_what_is_not_covered_is_left_to_torch(model, monkeypatch):
+    for method in ("smil", "mfm"):
+        other = mmalign.MMAlign(method=method, **TINY).fit(HOLES)
+        assert reader_of(other.fitted.model) is None
+        assert other.predict_proba(HOLES["test"]).shape == (7, 4)
+    split = model.prepared(clips_of(model, 2, 30))
+    expected = model.fitted.outputs(split)
+    monkeypatch.setattr(reader, "LONGEST", 5)
+    assert reader_of(model.fitted.model).outputs(split) is None
+    torch.testing.assert_close(quick_outputs(model.fitted, split), expected, rtol=0, atol=0)
+    double = mmalign.MMAlign(method="mmalign", **TINY).fit(HOLES)
+    double.fitted.model.double()
+    assert reader_of(double.fitted.model) is None
+
+
+def test_no_clips_and_answers_that_are_not_finite(model):
+    nothing = model.prepared(clips_of(model, 2, 5)).select([])
+    assert quick_outputs(model.fitted, nothing).shape == (0, 4)
+    huge = {"m1": np.full((3, 3), 3e38, np.float32)}
+    with pytest.raises(NonFiniteOutputError, match="clip0"):
+        model.predict(huge)
+
+
+def test_read_only_features_are_not_compiled_for(model):
+    steps = np.ones((4, 3), np.float32)
+    expected = model.predict_proba({"m1": steps.copy()})
+    steps.flags.writeable = False
+    counts = len(reader_of(model.fitted.model).kernels.encode_all.signatures)
+    np.testing.assert_array_equal(model.predict_proba({"m1": steps}), expected)
+    assert len(reader_of(model.fitted.model).kernels.encode_all.signatures) == counts
+
+
+def test_the_fraction_is_a_hyperbolic_tangent():
+    x = np.linspace(-12, 12, 4001, dtype=np.float32)
+    found = np.array([tanh_of(number) for number in x])
+    np.testing.assert_allclose(found, np.tanh(x.astype(np.float64)), atol=4e-7)
+    assert np.isnan(tanh_of(np.float32(np.nan)))
