@@ -78,7 +78,7 @@ def test_differences_are_scipy_s_with_interval_and_p(runs):
             interval = test.confidence_interval(0.95)
             mean = (scores_of(runs, title, "A") - scores_of(runs, reference, "A")).mean()
             shown = [100 * float(v) for v in (mean, interval.low, interval.high)]
-            found = re.findall(r"[+−][\d.]+", rows[title][at].text)
+            found = re.findall(r"[+−]?\d+\.\d+", rows[title][at].text)
             assert [float(v.replace("−", "-")) for v in found] == pytest.approx(shown, abs=0.0501)
             p_text = "< 0.001" if test.pvalue < 0.001 else f"{test.pvalue:.3f}"
             assert rows[title][at + 1].text == p_text
