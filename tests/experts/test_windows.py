@@ -30,3 +30,12 @@ def test_blocks_change_nothing(monkeypatch):
     whole = bank.transform(clips)
     monkeypatch.setattr(windows, "BLOCK", 8)
     np.testing.assert_allclose(bank.transform(clips), whole, rtol=1e-5)
+
+
+@given(st.lists(st.integers(1, 12), min_size=1, max_size=6), st.integers(0, 99))
+def test_clips_beside_a_clip_change_nothing(lengths, seed):
+    rng = np.random.default_rng(seed)
+    bank = draw_windows(2, detectors=5, rng=rng)
+    clips = [rng.normal(size=(length, 2)).astype(np.float32) for length in lengths]
+    alone = np.concatenate([bank.transform([steps]) for steps in clips])
+    np.testing.assert_allclose(bank.transform(clips), alone, rtol=1e-5, atol=1e-6)

@@ -148,11 +148,18 @@ def fill_thresholds(sequence, chosen, dilations, kernels, channels, taps, quanti
 
 @compiled
 @no_type_check
-def add_answers(answers, bias, total, highest):
-    """Adds rectified answers ``[windows, detectors]`` to ``total``, and raises ``highest``."""
+def add_answers(answers, owners, bias, totals, highest):
+    """Adds rectified answers ``[windows, detectors]`` to their clips' totals, and raises maxima.
+
+    ``owners`` tells the clip of each window; -1 for those that lie in none.
+    """
     windows, detectors = answers.shape
     for row in range(windows):
+        owner = owners[row]
+        if owner < 0:
+            continue
+        total, most = totals[owner], highest[owner]
         for k in range(detectors):
             answer = max(answers[row, k] + bias[k], np.float32(0.0))
             total[k] += answer
-            highest[k] = max(highest[k], answer)
+            most[k] = max(most[k], answer)

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float32
+from jaxtyping import Float32, Int64
 
 from mmalign.data.clip import Steps
 from mmalign.experts.kernels import add_answers
 
 WIDTHS = (1, 2, 3)
-BLOCK = 8192
-"""Windows that are answered at once: memory does not grow with a clip's length."""
+BLOCK = 512
+"""Windows that are answered at once: answers stay in the processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -28,23 +28,39 @@ class Windows:
 
     def transform(self, clips: Sequence[Steps]) -> Float32[np.ndarray, "clips features"]:
         """Mean and maximum of every detector over the steps, one row a clip of any length."""
-        return np.stack([self._of(np.asarray(steps, np.float32)) for steps in clips])
-
-    def _of(self, steps: Steps) -> Float32[np.ndarray, " features"]:
         found = []
         for width, weights, bias in zip(WIDTHS, self.weights, self.biases, strict=True):
-            rows = _windows(steps, width)
-            total, highest = np.zeros_like(bias), np.zeros_like(bias)
-            for start in range(0, len(rows), BLOCK):
-                add_answers(rows[start : start + BLOCK] @ weights, bias, total, highest)
-            found += [total / len(rows), highest]
-        return np.concatenate(found)
+            long = [_at_least(steps, width) for steps in clips]
+            counts = np.array([len(steps) - width + 1 for steps in long], np.float32)
+            totals = np.zeros((len(clips), len(bias)), np.float32)
+            highest = np.zeros_like(totals)
+            together = np.concatenate(long)
+            owners = _owners([len(steps) for steps in long], width)
+            for start in range(0, len(owners), BLOCK):
+                rows = _windows(together[start : start + BLOCK + width - 1], width)
+                add_answers(rows @ weights, owners[start:], bias, totals, highest)
+            found += [totals / counts[:, None], highest]
+        return np.concatenate(found, axis=1)
+
+
+def _at_least(steps: Steps, width: int) -> Float32[np.ndarray, "time channels"]:
+    """The steps; a clip of fewer is padded with its last one."""
+    steps = np.asarray(steps, np.float32)
+    if len(steps) >= width:
+        return steps
+    return np.concatenate([steps, np.repeat(steps[-1:], width - len(steps), axis=0)])
+
+
+def _owners(lengths: Sequence[int], width: int) -> Int64[np.ndarray, " windows"]:
+    """The clip of each window over clips one after the other; -1 where it lies in two."""
+    owners = np.repeat(np.arange(len(lengths)), lengths)
+    for end in np.cumsum(lengths):
+        owners[end - width + 1 : end] = -1
+    return owners[: len(owners) - width + 1]
 
 
 def _windows(steps: Steps, width: int) -> Float32[np.ndarray, "windows inputs"]:
-    """Every `width` steps in a row, side by side; a shorter clip is padded with its last step."""
-    if len(steps) < width:
-        steps = np.concatenate([steps, np.repeat(steps[-1:], width - len(steps), axis=0)])
+    """Every `width` steps in a row, side by side."""
     count = len(steps) - width + 1
     return np.concatenate([steps[shift : shift + count] for shift in range(width)], axis=1)
 
