@@ -10,9 +10,7 @@ Scores: expected calibration error in points, and surprise, the mean cross-entro
 in one part only. Finished rows in FILE are not computed again, nor are experts in DIR.
 """
 
-import argparse
 import itertools
-import json
 from collections import defaultdict
 from pathlib import Path
 
@@ -26,6 +24,7 @@ from mmalign.experts import Experts
 from mmalign.experts.contract import Lesson
 from mmalign.experts.modality import ModalityExperts, learn_modality
 from strong_alignment import Fold, accuracy, best_weights, losses, remembered, studies
+from study_rows import append_rows, read_rows, study_options
 
 AS_IS = "as is"
 
@@ -98,17 +97,11 @@ def show(rows: list[dict]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    root = Path(__file__).resolve().parents[2]
-    parser.add_argument("--data", type=Path, default=root / "shared" / "data")
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--only", default="", help="studies whose title holds this")
-    parser.add_argument("--rows", type=Path, default=Path("calibration.jsonl"))
+    parser = study_options(__doc__.splitlines()[0], "calibration.jsonl")
     parser.add_argument("--cache", type=Path, default=Path("experts-cache"))
     options = parser.parse_args()
     torch.set_num_threads(1)
-    lines = options.rows.read_text().splitlines() if options.rows.exists() else []
-    rows = [json.loads(line) for line in lines]
+    rows = read_rows(options.rows)
     done = {(row["study"], row["fold"], row["seed"]) for row in rows}
     chosen = [(t, folds) for t, folds in studies(options.data) if options.only in t]
     for (title, folds), seed in itertools.product(chosen, range(options.seeds)):
@@ -117,8 +110,7 @@ def main() -> None:
             if place not in done:
                 fresh = compute(fold, place, options.cache)
                 rows += fresh
-                with options.rows.open("a") as file:
-                    file.writelines(json.dumps(row) + "\n" for row in fresh)
+                append_rows(options.rows, fresh)
     show(rows)
 
 

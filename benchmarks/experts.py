@@ -15,9 +15,7 @@ survives there at the same rate as in training; the anchor answers with the clas
 Rows already in the file are not computed again.
 """
 
-import argparse
 import itertools
-import json
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -34,6 +32,7 @@ from mmalign.data.resampling import resampled
 from mmalign.evaluation.calibration import expected_calibration_error
 from mmalign.evaluation.significance import paired_difference
 from mmalign.experts import Experts
+from study_rows import append_rows, read_rows, study_options
 
 Names = tuple[str, ...]
 
@@ -315,17 +314,11 @@ def cell(values: list[float]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    root = Path(__file__).resolve().parents[2]
-    parser.add_argument("--data", type=Path, default=root / "shared" / "data")
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--only", default="", help="studies whose title holds this")
+    parser = study_options(__doc__.splitlines()[0], "experts.jsonl")
     parser.add_argument("--survivals", default="1", help="shares that keep a victim")
-    parser.add_argument("--rows", type=Path, default=Path("experts.jsonl"))
     options = parser.parse_args()
     torch.set_num_threads(1)
-    lines = options.rows.read_text().splitlines() if options.rows.exists() else []
-    rows = [json.loads(line) for line in lines]
+    rows = read_rows(options.rows)
     done = {tuple(row[name] for name in Task.__annotations__) for row in rows}
     survivals = [float(share) for share in options.survivals.split(",")]
     chosen = [(t, folds) for t, folds in studies(options.data) if options.only in t]
@@ -335,8 +328,7 @@ def main() -> None:
                 continue
             fresh = compute(folds[task.fold], replace(task))
             rows += fresh
-            with options.rows.open("a") as file:
-                file.writelines(json.dumps(row) + "\n" for row in fresh)
+            append_rows(options.rows, fresh)
     show(rows)
 
 

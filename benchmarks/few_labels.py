@@ -11,9 +11,7 @@ the sum of both); the labelled experts with an imputed term, whose imputer saw a
 The ceiling has all labels.
 """
 
-import argparse
 import itertools
-import json
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -31,6 +29,7 @@ from mmalign.experts import Experts
 from mmalign.experts.contract import Lesson
 from mmalign.experts.modality import AGREEMENT, NETWORK_GAIN, learn_modality
 from strong_alignment import Fold, accuracy, remembered, studies, weighed
+from study_rows import append_rows, read_rows, study_options
 
 SHARES = (0.1, 0.3)
 IMPUTERS = ("zero-fill", "copy", "MM-Align", "dynamic window")
@@ -178,17 +177,11 @@ def show(rows: list[dict]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    root = Path(__file__).resolve().parents[2]
-    parser.add_argument("--data", type=Path, default=root / "shared" / "data")
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--only", default="smartwatch", help="studies whose title holds this")
-    parser.add_argument("--rows", type=Path, default=Path("few_labels.jsonl"))
+    parser = study_options(__doc__.splitlines()[0], "few_labels.jsonl", only="smartwatch")
     parser.add_argument("--cache", type=Path, default=Path("experts-cache"))
     options = parser.parse_args()
     torch.set_num_threads(1)
-    lines = options.rows.read_text().splitlines() if options.rows.exists() else []
-    rows = [json.loads(line) for line in lines]
+    rows = read_rows(options.rows)
     done = {tuple(row[name] for name in Place.__annotations__) for row in rows}
     chosen = [(t, folds) for t, folds in studies(options.data) if options.only in t]
     for (title, folds), seed in itertools.product(chosen, range(options.seeds)):
@@ -197,8 +190,7 @@ def main() -> None:
             if tuple(vars(place).values()) not in done:
                 fresh = compute(folds[number], place, options.cache)
                 rows += fresh
-                with options.rows.open("a") as file:
-                    file.writelines(json.dumps(row) + "\n" for row in fresh)
+                append_rows(options.rows, fresh)
                 print(place, flush=True)
     show(rows)
 

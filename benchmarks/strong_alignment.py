@@ -15,9 +15,7 @@ validation and test never share a person. Finished rows in FILE are not computed
 experts in DIR.
 """
 
-import argparse
 import itertools
-import json
 import pickle
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -40,6 +38,7 @@ from mmalign.experts import Experts
 from mmalign.experts.contract import Lesson
 from mmalign.experts.modality import AGREEMENT, NETWORK_GAIN, ModalityExperts, learn_modality
 from mmalign.experts.taps_expert import TapsExpert
+from study_rows import append_rows, read_rows, study_options
 
 CLEAR = 2.0
 ABSENT, THERE = "absent", "victim there"
@@ -241,17 +240,11 @@ def places(title: str, folds: list[Fold], seed: int) -> Iterator[Place]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    root = Path(__file__).resolve().parents[2]
-    parser.add_argument("--data", type=Path, default=root / "shared" / "data")
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--only", default="", help="studies whose title holds this")
-    parser.add_argument("--rows", type=Path, default=Path("strong_alignment.jsonl"))
+    parser = study_options(__doc__.splitlines()[0], "strong_alignment.jsonl")
     parser.add_argument("--cache", type=Path, default=Path("experts-cache"))
     options = parser.parse_args()
     torch.set_num_threads(1)
-    lines = options.rows.read_text().splitlines() if options.rows.exists() else []
-    rows = [json.loads(line) for line in lines]
+    rows = read_rows(options.rows)
     done = {tuple(row[name] for name in Place.__annotations__) for row in rows}
     chosen = [(t, folds) for t, folds in studies(options.data) if options.only in t]
     for (title, folds), seed in itertools.product(chosen, range(options.seeds)):
@@ -259,8 +252,7 @@ def main() -> None:
             if tuple(vars(place).values()) not in done:
                 fresh = compute(folds[place.fold], place, options.cache)
                 rows += fresh
-                with options.rows.open("a") as file:
-                    file.writelines(json.dumps(row) + "\n" for row in fresh)
+                append_rows(options.rows, fresh)
                 print(place, flush=True)
     show(rows)
 
