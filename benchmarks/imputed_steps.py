@@ -15,9 +15,8 @@ from mmalign.data.split import Split
 from mmalign.experts import Experts
 from mmalign.experts.augment import Augment
 from mmalign.experts.modality import ModalityExperts
-from mmalign.experts.recipe import cycle, padded
-from mmalign.experts.taps import Taps
-from mmalign.experts.taps_layers import pooled
+from mmalign.experts.recipe import cycle
+from mmalign.experts.taps import packed
 from mmalign.imputers import (
     AlignmentDynamicsLearner,
     Copy,
@@ -29,6 +28,7 @@ from mmalign.imputers import (
 )
 from mmalign.model.hidden import Hidden, is_valid
 from mmalign.training.losses import step_contrast
+from torch_taps import TorchTaps, padded, pooled
 
 WINDOW, EPSILON, TEMPERATURE = 8, 0.1, 0.1
 STEPS, BATCH, RATE = 200, 32, 3e-3
@@ -57,14 +57,9 @@ MAKE: dict[str, tuple[str, Callable[[], Imputer]]] = {
 }
 
 
-def network_of(experts: ModalityExperts) -> Taps:
+def network_of(experts: ModalityExperts) -> TorchTaps:
     """The trained network, in torch."""
-    reader = experts.taps.reader
-    weights = {name: torch.from_numpy(array.copy()) for name, array in reader.weights.items()}
-    channels, blocks = len(experts.taps.inputs.mean), reader.blocks
-    network = Taps(channels, reader.outputs, step_gain=reader.step_gain, blocks=blocks)
-    network.load_state_dict(weights)
-    return network.eval().requires_grad_(requires_grad=False)
+    return TorchTaps.like(experts.taps.network).eval().requires_grad_(requires_grad=False)
 
 
 def inputs_of(experts: ModalityExperts, split: Split, name: str) -> tuple[Tensor, Tensor]:
@@ -72,12 +67,12 @@ def inputs_of(experts: ModalityExperts, split: Split, name: str) -> tuple[Tensor
     return padded([torch.from_numpy(np.ascontiguousarray(steps)) for steps in clips])
 
 
-def encoded(network: Taps, features: Tensor, lengths: Tensor) -> Hidden:
+def encoded(network: TorchTaps, features: Tensor, lengths: Tensor) -> Hidden:
     steps = network.encode(features, lengths)
     return Hidden(steps.new_zeros(len(steps), steps.shape[2]), steps, lengths)
 
 
-def read(network: Taps, steps: Tensor, lengths: Tensor) -> Tensor:
+def read(network: TorchTaps, steps: Tensor, lengths: Tensor) -> Tensor:
     """What the network's own head says of hidden steps, which are never negative."""
     return network.read(pooled(steps.relu().contiguous(), lengths))
 
@@ -104,7 +99,12 @@ def rows_of(hidden: Hidden, rows: Tensor) -> Hidden:
 
 
 def fit_imputer(
-    imputer: Imputer, victim: Taps, source: Hidden, target: Hidden, every: Hidden, labels: Tensor
+    imputer: Imputer,
+    victim: TorchTaps,
+    source: Hidden,
+    target: Hidden,
+    every: Hidden,
+    labels: Tensor,
 ) -> None:
     """Fit on complete clips; what the task trains too learns from every labelled clip."""
     inside = is_valid(target.lengths, target.steps.shape[1])
@@ -127,26 +127,31 @@ def fit_imputer(
         optimizer.step()
 
 
+def changed(features: Tensor, lengths: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+    """Padded clips, changed a little."""
+    clips = packed([f[:n].numpy() for f, n in zip(features, lengths.tolist(), strict=True)])
+    rows = torch.from_numpy(Augment()(clips, np.random.default_rng(seed)).rows)
+    return padded(list(torch.split(rows, lengths.tolist())))
+
+
 def pulled_together(
-    victim: Taps, visible: Taps, given: tuple[Tensor, Tensor], seen: tuple[Tensor, Tensor],
-    labels: Tensor,
-) -> Taps:  # fmt: skip
+    victim: TorchTaps, visible: TorchTaps,
+    given: tuple[Tensor, Tensor], seen: tuple[Tensor, Tensor], labels: Tensor,
+) -> TorchTaps:  # fmt: skip
     """A new network of the victim whose steps find the visible's steps of the same clip."""
     channels, outputs = given[0].shape[2], victim.read.out_features
     gain, blocks = victim.step_gain, len(victim.blocks)
-    network = Taps(channels, outputs, step_gain=gain, blocks=blocks).train()
+    network = TorchTaps(channels, outputs, step_gain=gain, blocks=blocks).train()
     optimizer = torch.optim.AdamW(network.parameters(), lr=3e-3, weight_decay=0.02)
     epochs = 40
-    total, change = epochs * -(-len(labels) // BATCH), Augment()
+    total = epochs * -(-len(labels) // BATCH)
     batches = (r for _ in range(epochs) for r in torch.split(torch.randperm(len(labels)), BATCH))
     for done, rows in enumerate(batches):
         optimizer.param_groups[0]["lr"] = 3e-3 * cycle(done / total, 0.1)
         chance = int(torch.randint(2**31, ()))
         moved = []  # The same pace and start in both: these are drawn first.
         for features, lengths in (given, seen):
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(chance)
-                moved.append((change(features[rows], lengths[rows]), lengths[rows]))
+            moved.append(changed(features[rows], lengths[rows], chance))
         hidden, beside = encoded(network, *moved[0]), encoded(visible, *moved[1])
         said = network.read(functional.dropout(pooled(hidden.steps, hidden.lengths), 0.3))
         loss = functional.cross_entropy(said, labels[rows], label_smoothing=0.1)

@@ -1,6 +1,6 @@
 """Ahead of their first use, all kernels are compiled."""
 
-from mmalign.experts import kernels, taps_kernels
+from mmalign.experts import kernels, taps_kernels, taps_slopes
 from mmalign.experts.compile import compile_kernels
 
 ENTRIES = [
@@ -11,15 +11,13 @@ ENTRIES = [
             taps_kernels,
             (
                 "gather",
-                "scatter",
                 "fill_highest",
-                "spread_highest",
                 "finish",
-                "finish_backward",
                 "fill_pooled",
-                "spread_pooled",
+                "adam",
             ),
         ),
+        (taps_slopes, ("add_slopes",)),
     )
     for name in names
 ]

@@ -1,4 +1,4 @@
-"""The cycle of learning rates, and changes that leave a clip's shape."""
+"""The cycle of learning rates, batches, mixtures, and changes that leave a clip's shape."""
 
 import itertools
 
@@ -6,11 +6,16 @@ import numpy as np
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import nn
 
+from mmalign.data.task import Classification, Regression
+from mmalign.experts import recipe
 from mmalign.experts.augment import Augment
-from mmalign.experts.recipe import Recipe, cycle, flattened, padded, train_taps
-from mmalign.experts.taps import Taps
+from mmalign.experts.contract import Lesson
+from mmalign.experts.recipe import Recipe, cycle, train_taps, trained_taps
+from mmalign.experts.taps import Taps, Weights, packed, shapes
+from mmalign.experts.taps_kernels import adam
+
+LENGTHS = st.lists(st.integers(1, 40), min_size=1, max_size=4)
 
 
 def test_the_rate_rises_in_a_line_and_falls_to_zero():
@@ -21,47 +26,91 @@ def test_the_rate_rises_in_a_line_and_falls_to_zero():
     assert rates[-1] < 1e-12
 
 
-@given(st.lists(st.integers(1, 40), min_size=1, max_size=4), st.integers(0, 99))
+@given(LENGTHS, st.integers(0, 99))
 def test_changed_clips_keep_their_shape_and_nearly_their_values(lengths, seed):
-    torch.manual_seed(seed)
-    features, sizes = padded([torch.linspace(1, 2, length)[:, None] for length in lengths])
-    changed = Augment(jitter=0.0, gain=0.0)(features, sizes)
-    assert changed.shape == features.shape
-    for row, length in enumerate(lengths):
-        own = changed[row, :length, 0]
+    clips = packed([np.linspace(1, 2, n, dtype=np.float32)[:, None] for n in lengths])
+    changed = Augment(jitter=0.0, gain=0.0)(clips, np.random.default_rng(seed))
+    assert changed.rows.shape == clips.rows.shape
+    for own in np.split(changed.rows[:, 0], changed.bounds[1:-1]):
         assert own.min() >= 1 - 1e-5  # what lies beyond the end is never mixed in
         assert own.max() <= 2 + 1e-5
-        assert (own.diff() >= -1e-5).all()  # time keeps its direction
+        assert (np.diff(own) >= -1e-5).all()  # time keeps its direction
 
 
-def test_flattened_weights_train_as_the_separate_ones_do():
-    def trained(is_flat):
-        torch.manual_seed(0)
-        network = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
-        weights = [flattened(network)] if is_flat else list(network.parameters())
-        optimizer = torch.optim.AdamW(weights, lr=0.1, weight_decay=0.1)
-        for _ in range(5):
-            optimizer.zero_grad(set_to_none=False)
-            network(torch.ones(2, 3)).square().sum().backward()
-            nn.utils.clip_grad_norm_(weights, 1.0)
-            optimizer.step()
-        return network.state_dict()
+@given(LENGTHS, st.floats(0, 1, width=32), st.integers(0, 9))
+def test_mixed_clips_are_sums_as_long_as_the_longer(lengths, share, seed):
+    rng = np.random.default_rng(seed)
+    clips = [rng.normal(size=(n, 2)).astype(np.float32) for n in lengths]
+    other = rng.permutation(len(clips))
+    mixed = recipe._Mix(np.float32(share), other)(packed(clips))
+    for number, (own, theirs) in enumerate(zip(clips, other, strict=True)):
+        expected = np.zeros((max(len(own), len(clips[theirs])), 2))
+        expected[: len(own)] += share * own
+        expected[: len(clips[theirs])] += (1 - share) * clips[theirs]
+        found = mixed.rows[mixed.bounds[number] : mixed.bounds[number + 1]]
+        np.testing.assert_allclose(found, expected, atol=1e-5)
 
-    flat, separate = trained(is_flat=True), trained(is_flat=False)
-    for name, weights in separate.items():
-        torch.testing.assert_close(flat[name], weights)
+
+@given(st.lists(st.integers(1, 700), min_size=1, max_size=12))
+def test_a_few_clips_at_a_time_are_all_of_them_once(lengths):
+    clips = packed([np.full((n, 1), k, np.float32) for k, n in enumerate(lengths)])
+    seen = []
+    for chosen, some in recipe._some_at_a_time(clips):
+        assert len(some.rows) <= recipe.TOGETHER or len(some) == 1
+        for number, clip in enumerate(range(chosen.start, chosen.stop)):
+            own = some.rows[some.bounds[number] : some.bounds[number + 1]]
+            assert (own == clip).all()
+            assert len(own) == lengths[clip]
+            seen.append(clip)
+    assert seen == list(range(len(lengths)))
+
+
+def test_adam_takes_the_steps_of_torch():
+    rng = np.random.default_rng(0)
+    start = rng.normal(size=50).astype(np.float32)
+    weights = torch.from_numpy(start.copy()).requires_grad_()
+    theirs = torch.optim.AdamW([weights], lr=0.01, weight_decay=0.1, betas=(0.9, 0.99))
+    ours, means, squares = start.copy(), np.zeros_like(start), np.zeros_like(start)
+    for count in range(1, 8):
+        slopes = (3 * rng.normal(size=50) / count**2).astype(np.float32)
+        weights.grad = torch.from_numpy(slopes.copy())
+        torch.nn.utils.clip_grad_norm_([weights], 1.0)
+        theirs.step()
+        adam(ours, slopes, means, squares, *map(np.float32, (0.01, 0.1, 0.9, 0.99)), count)
+    np.testing.assert_allclose(ours, weights.detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
+def lesson(clips: int, task: Classification | Regression, *, epochs: int = 2) -> Lesson:
+    rng = np.random.default_rng(0)
+    labels = np.arange(clips) % 2
+    steps = [(rng.normal(size=(6, 1)) + 2 * label).astype(np.float32) for label in labels]
+    numbers = labels if isinstance(task, Classification) else labels.astype(np.float32)
+    return Lesson(steps, numbers, task, None, 0, epochs=epochs)
 
 
 def test_few_clips_are_passed_over_often_enough_to_learn():
-    rng = np.random.default_rng(0)
-    clips = [rng.normal(size=(6, 1)).astype(np.float32) for _ in range(10)]
     seen = []
 
-    def watched(features, lengths):
-        seen.append(len(features))
-        return features
+    def watched(clips, _):
+        seen.append(len(clips))
+        return clips
 
-    network = Taps(1, 2, step_gain=0.0, dim=8, blocks=1)
-    targets = torch.arange(10) % 2
-    train_taps(network, clips, targets, recipe=Recipe(epochs=2), change=watched)
+    weights = Weights.drawn(shapes(1, dim=8, blocks=1, outputs=2), np.random.default_rng(0))
+    two = Classification(("a", "b"))
+    network = Taps(weights.named, 0.0)
+    train_taps(network, weights, lesson(10, two), recipe=Recipe(epochs=2), change=watched)
     assert seen == [10] * 16
+
+
+def test_it_learns_classes_and_numbers_and_the_same_lesson_gives_the_same_bits():
+    for task in (Classification(("a", "b")), Regression()):
+        given = lesson(40, task, epochs=30)
+        networks = [
+            trained_taps(given, step_gain=0.0, dim=8, blocks=1, is_smooth=False) for _ in range(2)
+        ]
+        said, again = (network(packed(given.clips)) for network in networks)
+        np.testing.assert_array_equal(said, again)
+        if task.outputs > 1:
+            assert (said.argmax(axis=1) == given.labels).mean() > 0.9
+        else:
+            assert np.abs(said[:, 0] - given.labels).mean() < 0.35  # a constant has 0.5

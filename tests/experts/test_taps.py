@@ -1,40 +1,74 @@
-"""The network: what lies beyond a clip's end has no say."""
+"""The network answers as the same network in torch does, for clips of any length and width."""
 
+import numpy as np
+import pytest
 import torch
+from benchmarks.torch_taps import TorchTaps, padded
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from mmalign.experts.taps import OFFSETS, Taps
-from mmalign.experts.taps_layers import shifted
-
-
-def test_shifting_reads_the_steps_at_the_offsets_and_zeros_beyond_the_ends():
-    steps = torch.arange(1.0, 6.0)[None, :, None]
-    found = shifted(steps, torch.tensor([5]), (-2, 0, 1))
-    assert found[0, 2].tolist() == [1.0, 3.0, 4.0]
-    assert found[0, 0].tolist() == [0.0, 1.0, 2.0]
-    assert found[0, 4].tolist() == [3.0, 5.0, 0.0]
+from mmalign.experts.taps import Taps, Weights, packed, shapes, with_differences
 
 
-def test_the_slope_of_shifting_is_that_of_slicing():
-    steps = torch.randn(2, 5, 3, dtype=torch.float64, requires_grad=True)
-    lengths = torch.tensor([5, 4])
-    assert torch.autograd.gradcheck(lambda s: shifted(s, lengths, (-7, -1, 0, 2)), steps)
+def drawn(channels: int, *, gain: float, blocks: int = 3, dim: int = 16, outputs: int = 4) -> Taps:
+    form = shapes(channels * (2 if gain else 1), dim=dim, blocks=blocks, outputs=outputs)
+    return Taps(Weights.drawn(form, np.random.default_rng(channels)).named, gain)
 
 
-def test_padding_and_what_is_in_it_change_nothing():
-    torch.manual_seed(0)
-    network = Taps(3, 4, step_gain=2.0).eval()
-    clip = torch.randn(1, 11, 3)
-    lengths = torch.tensor([11])
-    padded = torch.cat((clip, torch.full((1, 30, 3), 7.0)), dim=1)
-    torch.testing.assert_close(network(clip, lengths), network(padded, lengths))
-    steps = network.encode(padded, lengths)
-    assert (steps[:, 11:] == 0).all()
+def made(lengths: list[int], channels: int) -> list[np.ndarray]:
+    rng = np.random.default_rng(sum(lengths))
+    return [rng.normal(size=(length, channels)).astype(np.float32) for length in lengths]
 
 
-def test_one_step_is_enough_and_every_parameter_is_reached():
-    torch.manual_seed(0)
-    network = Taps(3, 4, step_gain=2.0)
-    assert network.eval()(torch.randn(2, 1, 3), torch.tensor([1, 1])).shape == (2, 4)
-    network.train()(torch.randn(4, 20, 3), torch.full((4,), 20)).square().sum().backward()
-    assert all(p.grad is not None and bool(p.grad.any()) for p in network.parameters())
-    assert len(OFFSETS) == 9
+LENGTHS = st.lists(st.integers(1, 30), min_size=1, max_size=6)
+
+
+@settings(max_examples=20)
+@given(LENGTHS, st.integers(1, 5), st.sampled_from([0.0, 1.5]), st.integers(0, 3))
+def test_it_answers_as_torch_in_double_precision(lengths, channels, gain, blocks):
+    network = drawn(channels, gain=gain, blocks=blocks)
+    clips = made(lengths, channels)
+    features, sizes = padded([torch.from_numpy(steps) for steps in clips])
+    with torch.no_grad():
+        expected = TorchTaps.like(network).double().eval()(features.double(), sizes)
+    np.testing.assert_allclose(network(packed(clips)), expected.numpy(), rtol=1e-4, atol=1e-5)
+    network.check_shapes(channels=channels)
+    assert (network.blocks, network.outputs) == (blocks, 4)
+
+
+@given(LENGTHS)
+def test_neighbours_in_a_batch_change_nothing(lengths):
+    network, clips = drawn(2, gain=1.0), made(lengths, 2)
+    alone = np.concatenate([network(packed([steps])) for steps in clips])
+    np.testing.assert_allclose(network(packed(clips)), alone, rtol=1e-5, atol=1e-6)
+
+
+def test_differences_begin_anew_with_each_clip():
+    clips = packed([np.array([[1.0], [3.0]], np.float32), np.array([[9.0], [8.0]], np.float32)])
+    assert with_differences(clips, 10.0).tolist() == [[1, 0], [3, 20], [9, 0], [8, -10]]
+    assert with_differences(clips, 0.0).tolist() == clips.rows.tolist()
+
+
+def test_parts_of_the_weights_are_views_in_order():
+    form = shapes(6, dim=8, blocks=2, outputs=3)
+    weights = Weights.drawn(form, np.random.default_rng(0))
+    assert {name: part.shape for name, part in weights.named.items()} == form
+    assert all(np.shares_memory(part, weights.flat) for part in weights.named.values())
+    assert len(weights.starts) == 4 + 2 * 7 + 2 + 1
+    assert weights.starts[-1] == len(weights.flat)
+
+
+@pytest.mark.parametrize("name", ["stem.weight", "norm.bias", "blocks.1.far.weight", "read.bias"])
+@pytest.mark.parametrize("change", ["cut", "gone", "flat", "more"])
+def test_weights_that_do_not_fit_are_refused_before_a_loop_reads_them(name, change):
+    weights = dict(drawn(3, gain=1.0, dim=8).weights)
+    Taps(weights, 1.0).check_shapes(channels=3)
+    array = weights.pop(name)
+    if change == "cut":
+        weights[name] = array[:-1]
+    if change == "flat":
+        weights[name] = array[None]
+    if change == "more":
+        weights |= {name: array, "blocks.7.far.bias": array}
+    with pytest.raises(ValueError, match=r"expected|blocks"):
+        Taps(weights, 1.0).check_shapes(channels=3)

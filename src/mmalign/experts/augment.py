@@ -1,10 +1,11 @@
 """Small changes to clips that leave their labels alone."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import torch
-from jaxtyping import Float, Int
-from torch import Tensor
+import numpy as np
+from jaxtyping import Float32
+
+from mmalign.experts.taps import Packed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,31 +24,21 @@ class Augment:
     shift: int = 3
     pace: float = 0.2
 
-    def __call__(
-        self, features: Float[Tensor, "batch time channels"], lengths: Int[Tensor, " batch"]
-    ) -> Float[Tensor, "batch time channels"]:
+    def __call__(self, clips: Packed, rng: np.random.Generator) -> Packed:
         """The clips, changed; their lengths stay."""
-        batch, time, channels = features.shape
-        last = (lengths[:, None] - 1).to(features.dtype)
-        pace = 1 + self.pace * _uniform(batch)
-        start = self.shift * _uniform(batch) * (lengths[:, None] > 2 * self.shift)
-        steps = torch.arange(time, dtype=features.dtype)
-        places = (steps - last / 2) * pace + last / 2 + start
-        places = torch.minimum(places.clamp(min=0), last)
-        below = places.floor().clamp(max=max(time - 2, 0))
-        part = (places - below)[..., None]
-        moved = _at(features, below) * (1 - part) + _at(features, below + 1) * part
-        gain = 1 + self.gain * torch.randn(batch, 1, 1)
-        return moved * gain + self.jitter * torch.randn(batch, time, channels)
-
-
-def _uniform(batch: int) -> Float[Tensor, "batch 1"]:
-    """One number in (-1, 1) a clip."""
-    return 2 * torch.rand(batch, 1) - 1
-
-
-def _at(
-    features: Float[Tensor, "batch time channels"], places: Float[Tensor, "batch time"]
-) -> Float[Tensor, "batch time channels"]:
-    rows = torch.arange(len(features))[:, None]
-    return features[rows, places.long().clamp(max=features.shape[1] - 1)]
+        count, lengths = len(clips), clips.lengths
+        pace = 1 + self.pace * rng.uniform(-1, 1, count)
+        start = self.shift * rng.uniform(-1, 1, count) * (lengths > 2 * self.shift)
+        gain = 1 + self.gain * rng.normal(size=count)
+        owner = np.repeat(np.arange(count), lengths)
+        first, last = clips.bounds[:-1][owner], (lengths - 1)[owner]
+        steps = np.arange(len(clips.rows)) - first
+        places = np.clip((steps - last / 2) * pace[owner] + last / 2 + start[owner], 0, last)
+        below = places.astype(np.int64)
+        part = (places - below)[:, None].astype(np.float32)
+        rows, after = clips.rows[first + below], clips.rows[first + np.minimum(below + 1, last)]
+        rows += part * (after - rows)
+        rows *= gain[owner, None].astype(np.float32)
+        noise: Float32[np.ndarray, "rows channels"] = rng.standard_normal(rows.shape, np.float32)
+        rows += np.float32(self.jitter) * noise
+        return replace(clips, rows=rows)

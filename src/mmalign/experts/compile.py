@@ -4,11 +4,13 @@ Those of the alignment and of the network (:mod:`mmalign.model.compile`), and th
 """
 
 import numpy as np
-import torch
 
 from mmalign.align.compiled import kernels
+from mmalign.data.task import Classification
+from mmalign.experts.contract import Lesson
 from mmalign.experts.patterns import fit_patterns
-from mmalign.experts.taps import Taps
+from mmalign.experts.recipe import trained_taps
+from mmalign.experts.taps import packed
 from mmalign.experts.windows import draw_windows
 from mmalign.model.compile import compile_kernels as compile_model
 
@@ -23,9 +25,8 @@ def compile_kernels() -> bool:
     for some in (clips, clips[:1]):  # side by side, and alone
         bank.transform(some)
     draw_windows(2, detectors=8, rng=rng).transform(clips)
-    network = Taps(2, 2, step_gain=1.0, dim=8)
-    evidence = network(torch.from_numpy(np.stack(clips)), torch.tensor([12, 9]))
-    evidence.sum().backward()
+    lesson = Lesson(clips, np.array([0, 1]), Classification(("a", "b")), None, seed=0, epochs=1)
+    trained_taps(lesson, step_gain=1.0, dim=8, blocks=1, is_smooth=True)(packed(clips))
     return compile_model()
 
 

@@ -1,22 +1,29 @@
 """How an expert's network is trained: one cycle of learning rates, its last epoch, no selection."""
 
-import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
-import torch
-from jaxtyping import Float, Float32, Int
-from torch import Tensor, nn
-from torch.nn import functional
+from jaxtyping import Float32, Int64, UInt32
 
 from mmalign.data.clip import Steps
+from mmalign.data.task import Classification
 from mmalign.experts.augment import Augment
 from mmalign.experts.contract import EPOCHS, Lesson
-from mmalign.experts.taps import Taps
-from mmalign.model.adamw import AdamW, clip_gradients
+from mmalign.experts.taps import (
+    OFFSETS,
+    STEM,
+    Outputs,
+    Packed,
+    Taps,
+    Weights,
+    packed,
+    shapes,
+    with_differences,
+)
+from mmalign.experts.taps_kernels import adam
+from mmalign.experts.taps_slopes import add_slopes
 
 LONGEST = 2048
 """Steps of a clip that a batch of training holds; memory grows with them."""
@@ -24,8 +31,18 @@ LONGEST = 2048
 FEWEST = 8
 """Batches of an epoch: few clips are passed over more than once, or a network hardly learns."""
 
-Change = Callable[[Tensor, Tensor], Tensor]
-"""From a padded batch and its lengths to the same clips, a little different."""
+TOGETHER = 240
+"""Steps that go forward and back at once: what they leave stays in the processor's cache."""
+
+DROPPED = np.uint32(26)
+"""Of 256 numbers that a block finds, dropout hits so many."""
+READ_RATE = 0.3
+"""Dropout before the read-out."""
+
+BETAS = np.float32(0.9), np.float32(0.99)
+
+Change = Callable[[Packed, np.random.Generator], Packed]
+"""From a batch to the same clips, a little different."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,91 +70,59 @@ class Recipe:
 
 def trained_taps(
     lesson: Lesson, *, step_gain: float, dim: int, blocks: int, is_smooth: bool
-) -> dict[str, Float32[np.ndarray, "..."]]:
-    """Weights of a network, by name, that was trained with the lesson's seed.
+) -> Taps:
+    """A network that was trained with the lesson's seed.
 
     Args:
         lesson: Sequences as inputs give them, with class indices or numbers of unit scale.
         step_gain: See `Taps`.
-        dim: See `Taps`.
-        blocks: See `Taps`.
+        dim: Size of a hidden step.
+        blocks: How many blocks.
         is_smooth: Whether sequences are signals; lists of words are seen half as often, unchanged.
     """
     recipe = Recipe(epochs=lesson.epochs if is_smooth else (lesson.epochs + 1) // 2)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(lesson.seed)
-        channels = lesson.clips[0].shape[1]
-        network = Taps(channels, lesson.outputs, step_gain=step_gain, dim=dim, blocks=blocks)
-        change = Augment() if is_smooth else None
-        targets = torch.from_numpy(np.asarray(lesson.labels))
-        train_taps(network, lesson.clips, targets, recipe=recipe, change=change)
-    return {name: weights.numpy().copy() for name, weights in network.state_dict().items()}
+    rng = np.random.default_rng(lesson.seed)
+    width = lesson.clips[0].shape[1] * (2 if step_gain else 1)
+    form = shapes(width, dim=dim, blocks=blocks, outputs=lesson.outputs)
+    weights = Weights.drawn(form, rng)
+    network = Taps(weights.named, step_gain)
+    train_taps(network, weights, lesson, recipe=recipe, change=Augment() if is_smooth else None)
+    return network
 
 
 def train_taps(
-    network: Taps,
-    clips: Sequence[Steps],
-    targets: Tensor,
-    *,
-    recipe: Recipe,
-    change: Change | None,
+    network: Taps, weights: Weights, lesson: Lesson, *, recipe: Recipe, change: Change | None
 ) -> None:
-    """Train in place; what is drawn is drawn from torch's present seed.
+    """Train in place.
 
     Args:
         network: What to train.
-        clips: Sequences as inputs give them.
-        targets: Class indices, or numbers of unit scale.
+        weights: Its weights.
+        lesson: Sequences as inputs give them, with class indices or numbers of unit scale.
         recipe: How.
         change: What is done to clips each time they are seen; none leaves them as they are.
     """
-    sequences = [torch.from_numpy(np.ascontiguousarray(steps)) for steps in clips]
-    size = recipe.batch_size * (2 if len(clips) >= 500 else 1)
-    batches = math.ceil(len(clips) / size)
-    passes = recipe.epochs * max(1, round(FEWEST / batches))
-    total = passes * batches
-    flat = flattened(network)
-    optimizer = AdamW([flat], rate=0.0, weight_decay=recipe.weight_decay, betas=(0.9, 0.99))
-    steps = itertools.count()
-    network.train()
-    for _ in range(passes):
-        for rows in torch.split(torch.randperm(len(clips)), size):
-            features, lengths = padded([_part(sequences[row]) for row in rows.tolist()])
-            if change is not None:
-                features = change(features, lengths)
-            loss = _mixed_loss(network, features, lengths, targets[rows], recipe)
-            cast(Tensor, flat.grad).zero_()  # the network's slopes are parts of it
-            loss.backward()  # type: ignore[no-untyped-call]
-            clip_gradients([flat], 1.0)
-            share = cycle(next(steps) / total, recipe.warm_up)
-            optimizer.param_groups[0]["lr"] = recipe.learning_rate * share
-            optimizer.step()
-    network.eval()
-
-
-def flattened(network: nn.Module) -> Float[Tensor, " weights"]:
-    """All weights as one tensor, with its slopes; those of the network become parts of it.
-
-    An optimizer then takes one step instead of one for each small tensor.
-    """
-    weights = list(network.parameters())
-    flat = torch.cat([weight.detach().flatten() for weight in weights])
-    flat.grad = torch.zeros_like(flat)
-    start = 0
-    for weight in weights:
-        end = start + weight.numel()
-        weight.data = flat[start:end].view(weight.shape)
-        weight.grad = flat.grad[start:end].view(weight.shape)
-        start = end
-    return flat
-
-
-def _part(steps: Float[Tensor, "_ channels"]) -> Float[Tensor, "_ channels"]:
-    """The clip; of a very long one, a part that starts anywhere."""
-    if len(steps) <= LONGEST:
-        return steps
-    start = int(torch.randint(len(steps) - LONGEST + 1, ()))
-    return steps[start : start + LONGEST]
+    rng = np.random.default_rng((lesson.seed, 1))
+    targets = _targets(lesson, recipe.smoothing)
+    slopes, means, squares = (np.zeros_like(weights.flat) for _ in range(3))
+    starts, decay = weights.starts, np.float32(recipe.weight_decay)
+    for count, (progress, rows) in enumerate(_batches(len(lesson.clips), recipe, rng), start=1):
+        batch = packed([_part(lesson.clips[row], rng) for row in rows])
+        if change is not None:
+            batch = change(batch, rng)
+        mix = _Mix.drawn(len(rows), recipe.mixup, rng)
+        slopes[:] = 0
+        for chosen, some in _some_at_a_time(mix(batch)):
+            add_slopes(
+                *(with_differences(some, network.step_gain), some.bounds),
+                *(weights.flat, starts, STEM, OFFSETS),
+                *_chance(network, len(some), rng),
+                *(targets[rows[chosen]], targets[rows[mix.other[chosen]]], mix.share),
+                slopes,
+            )
+        slopes /= np.float32(len(rows))
+        rate = np.float32(recipe.learning_rate * cycle(progress, recipe.warm_up))
+        adam(weights.flat, slopes, means, squares, rate, decay, *BETAS, count)
 
 
 def cycle(progress: float, warm_up: float) -> float:
@@ -147,37 +132,89 @@ def cycle(progress: float, warm_up: float) -> float:
     return 0.5 * (1 + math.cos(math.pi * (progress - warm_up) / (1 - warm_up)))
 
 
-def _mixed_loss(
-    network: Taps,
-    features: Float[Tensor, "batch time channels"],
-    lengths: Int[Tensor, " batch"],
-    targets: Tensor,
-    recipe: Recipe,
-) -> Float[Tensor, ""]:
-    """The loss of clips that are mixed in pairs, in the same shares as their labels."""
-    share = _beta(recipe.mixup) if recipe.mixup else 1.0
-    other = torch.randperm(len(features))
-    mixed = share * features + (1 - share) * features[other]
-    outputs = network(mixed, torch.maximum(lengths, lengths[other]))
-    own, others = (_loss(outputs, t, recipe.smoothing) for t in (targets, targets[other]))
-    return share * own + (1 - share) * others
+def _batches(
+    clips: int, recipe: Recipe, rng: np.random.Generator
+) -> Iterator[tuple[float, Int64[np.ndarray, " batch"]]]:
+    """How far the training is, and the clips of the next batch."""
+    size = recipe.batch_size * (2 if clips >= 500 else 1)
+    batches = math.ceil(clips / size)
+    passes = recipe.epochs * max(1, round(FEWEST / batches))
+    for done in range(passes):
+        order = rng.permutation(clips)
+        for number in range(batches):
+            progress = (done * batches + number) / (passes * batches)
+            yield progress, order[number * size : (number + 1) * size]
 
 
-def _beta(shape: float) -> float:
-    """A draw from the symmetric Beta distribution, as a share of two Gamma draws."""
-    first, second = torch._standard_gamma(torch.full((2,), shape, dtype=torch.float64)).tolist()
-    return first / (first + second) if first + second else 0.5
+def _part(steps: Steps, rng: np.random.Generator) -> Steps:
+    """The clip; of a very long one, a part that starts anywhere."""
+    if len(steps) <= LONGEST:
+        return steps
+    start = int(rng.integers(len(steps) - LONGEST + 1))
+    return steps[start : start + LONGEST]
 
 
-def _loss(outputs: Tensor, targets: Tensor, smoothing: float) -> Float[Tensor, ""]:
-    if targets.is_floating_point():
-        return functional.l1_loss(outputs[:, 0], targets)
-    return functional.cross_entropy(outputs, targets, label_smoothing=smoothing)
+def _targets(lesson: Lesson, smoothing: float) -> Outputs:
+    """What outputs should be: shares of the classes, or a number."""
+    if not isinstance(lesson.task, Classification):
+        return np.asarray(lesson.labels, np.float32)[:, None]
+    own = np.eye(lesson.outputs)[np.asarray(lesson.labels)]
+    return np.asarray((1 - smoothing) * own + smoothing / lesson.outputs, np.float32)
 
 
-def padded(
-    clips: Sequence[Float[Tensor, "_ channels"]],
-) -> tuple[Float[Tensor, "batch time channels"], Int[Tensor, " batch"]]:
-    """The clips as one tensor, zeros from each one's length on."""
-    lengths = torch.tensor([len(steps) for steps in clips])
-    return nn.utils.rnn.pad_sequence(list(clips), batch_first=True), lengths
+@dataclass(frozen=True)
+class _Mix:
+    """Clips that are mixed in pairs.
+
+    Attributes:
+        share: Of the clip itself.
+        other: Which clip each is mixed with.
+    """
+
+    share: np.float32
+    other: Int64[np.ndarray, " clips"]
+
+    @classmethod
+    def drawn(cls, clips: int, shape: float, rng: np.random.Generator) -> "_Mix":
+        share = rng.beta(shape, shape) if shape else 1.0
+        return cls(np.float32(share), rng.permutation(clips))
+
+    def __call__(self, clips: Packed) -> Packed:
+        """The mixed clips, each as long as the longer of two."""
+        lengths = clips.lengths
+        bounds = np.concatenate(([0], np.cumsum(np.maximum(lengths, lengths[self.other]))))
+        rows = np.zeros((bounds[-1], clips.rows.shape[1]), np.float32)
+        rows[_places(bounds[:-1], lengths)] = self.share * clips.rows
+        theirs = _places(clips.bounds[:-1][self.other], lengths[self.other])
+        added = (1 - self.share) * clips.rows[theirs]
+        rows[_places(bounds[:-1], lengths[self.other])] += added
+        return Packed(rows, bounds)
+
+
+def _places(
+    starts: Int64[np.ndarray, " clips"], lengths: Int64[np.ndarray, " clips"]
+) -> Int64[np.ndarray, " rows"]:
+    """So many rows from each start on, one after the other."""
+    before = np.cumsum(lengths) - lengths
+    return np.repeat(starts - before, lengths) + np.arange(lengths.sum())
+
+
+def _some_at_a_time(clips: Packed) -> Iterator[tuple[slice, Packed]]:
+    """A few clips after the other, so that few steps are looked at together."""
+    start = 0
+    while start < len(clips):
+        first = clips.bounds[start]
+        end = max(start + 1, int(np.searchsorted(clips.bounds, first + TOGETHER, "right")) - 1)
+        rows = clips.rows[first : clips.bounds[end]]
+        yield slice(start, end), Packed(rows, clips.bounds[start : end + 1] - first)
+        start = end
+
+
+def _chance(
+    network: Taps, clips: int, rng: np.random.Generator
+) -> tuple[UInt32[np.ndarray, " blocks"], np.uint32, Float32[np.ndarray, "clips twice"]]:
+    """What dropout hits: seeds of the blocks, how often, and factors of the pooled steps."""
+    seeds = rng.integers(2**32, size=network.blocks, dtype=np.uint32)
+    pooled = network.weights["read.weight"].shape[1]
+    kept = rng.random((clips, pooled), np.float32) >= READ_RATE
+    return seeds, DROPPED, kept / np.float32(1 - READ_RATE)

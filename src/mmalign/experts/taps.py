@@ -2,105 +2,208 @@
 
 A stem over five steps, then residual blocks that read their input at distant offsets, as taps on a
 delay line; every layer keeps the steps, so that there is a hidden sequence to align or to fuse.
-Steps beyond a clip's end are zero wherever they could be read: batch-mates change nothing.
+A layer is a few products of matrices and compiled loops: no torch, and nothing is padded.
 """
 
-import torch
-from jaxtyping import Float, Int
-from torch import Tensor, nn
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from mmalign.experts.taps_layers import finished, highest, pooled, shifted
-from mmalign.experts.taps_offsets import OFFSETS, STEM
-from mmalign.model.dropout import dropout
+import numpy as np
+from jaxtyping import Float32, Int64
+
+from mmalign.data.clip import Steps
+from mmalign.experts.taps_kernels import fill_highest, fill_pooled, finish, gather
+
+OFFSETS = np.array([-8, -4, -2, -1, 0, 1, 2, 4, 8])
+STEM = np.array([-2, -1, 0, 1, 2])
+"""Where blocks and stem read, in steps from where they stand."""
+
+NEVER = np.uint32(0)
+
+Array = Float32[np.ndarray, "..."]
+Rows = Float32[np.ndarray, "_ _"]
+Bounds = Int64[np.ndarray, " _"]
+Outputs = Float32[np.ndarray, "_ outputs"]
 
 
-class TapsBlock(nn.Module):
-    """Reads distant steps beside the maximum of near ones, and adds what it finds.
+@dataclass(frozen=True)
+class Packed:
+    """Clips one after the other.
 
-    Args:
-        dim: Size of a hidden step.
-        rate: Share of what it finds that is dropped in training.
+    Attributes:
+        rows: All their steps.
+        bounds: Where each clip begins; last, where the last one ends.
     """
 
-    def __init__(self, dim: int, rate: float) -> None:
-        super().__init__()
-        narrow = dim // 4
-        self.narrow = nn.Linear(dim, narrow)
-        self.far = nn.Linear(narrow * len(OFFSETS), dim - narrow)
-        self.near = nn.Linear(dim, narrow)
-        self.norm = nn.LayerNorm(dim)
-        self.rate = rate
+    rows: Rows
+    bounds: Bounds
 
-    def forward(
-        self, steps: Float[Tensor, "batch time dim"], lengths: Int[Tensor, " batch"]
-    ) -> Float[Tensor, "batch time dim"]:
-        """The steps with what was found; zeros stay outside."""
-        far = self.far(shifted(self.narrow(steps), lengths, OFFSETS))
-        near = self.near(highest(steps, lengths))
-        rate = self.rate if self.training else 0.0
-        return finished(far, near, steps, lengths, norm=self.norm, rate=rate)
+    def __len__(self) -> int:
+        return len(self.bounds) - 1
+
+    @property
+    def lengths(self) -> Int64[np.ndarray, " clips"]:
+        """Steps of each clip."""
+        return np.diff(self.bounds)
 
 
-class Taps(nn.Module):
-    """From a sequence to evidence: one number an output, of any length.
+def packed(clips: Sequence[Steps]) -> Packed:
+    """The clips, one after the other."""
+    bounds = np.concatenate(([0], np.cumsum([len(steps) for steps in clips])))
+    return Packed(np.concatenate(clips, dtype=np.float32), bounds)
+
+
+class Taps:
+    """From sequences to evidence: one number an output, of any length.
 
     Args:
-        channels: Features of a step.
-        outputs: Numbers of evidence.
+        weights: Arrays by name; see `shapes`.
         step_gain: What brings differences between steps to the size of the steps, for signals;
             0 leaves differences out, as suits lists of words.
-        dim: Size of a hidden step.
-        blocks: How many blocks.
-        rate: Dropout in the blocks.
-        read_rate: Dropout before the read-out.
     """
 
-    def __init__(
-        self,
-        channels: int,
-        outputs: int,
-        *,
-        step_gain: float,
-        dim: int = 64,
-        blocks: int = 3,
-        rate: float = 0.1,
-        read_rate: float = 0.3,
-    ) -> None:
-        super().__init__()
+    def __init__(self, weights: Mapping[str, Array], step_gain: float) -> None:
+        self.weights = weights
         self.step_gain = step_gain
-        width = channels * (2 if step_gain else 1)
-        self.stem = nn.Linear(width * len(STEM), dim)
-        self.norm = nn.LayerNorm(dim)
-        self.blocks = nn.ModuleList(TapsBlock(dim, rate) for _ in range(blocks))
-        self.read_rate = read_rate
-        self.read = nn.Linear(2 * dim, outputs)
 
-    def encode(
-        self, features: Float[Tensor, "batch time channels"], lengths: Int[Tensor, " batch"]
-    ) -> Float[Tensor, "batch time dim"]:
-        """Hidden steps; zero from each clip's length on."""
-        seen = shifted(self._with_differences(features), lengths, STEM)
-        found = self.stem(seen)
-        nothing = torch.zeros_like(found)
-        steps = finished(found, found[..., :0], nothing, lengths, norm=self.norm, rate=0.0)
-        for block in self.blocks:
-            steps = block(steps, lengths)
-        return steps
+    @property
+    def outputs(self) -> int:
+        """Numbers of evidence."""
+        return len(self.weights["read.bias"])
 
-    def _with_differences(
-        self, features: Float[Tensor, "batch time channels"]
-    ) -> Float[Tensor, "batch time width"]:
-        if not self.step_gain:
-            return features
-        differences = self.step_gain * torch.diff(features, dim=1, prepend=features[:, :1])
-        return torch.cat((features, differences), dim=-1)
+    @property
+    def blocks(self) -> int:
+        """How many blocks."""
+        return sum(name.endswith("far.bias") for name in self.weights)
 
-    def forward(
-        self, features: Float[Tensor, "batch time channels"], lengths: Int[Tensor, " batch"]
-    ) -> Float[Tensor, "batch outputs"]:
-        """Evidence read off the mean and the maximum of the hidden steps."""
-        found = pooled(self.encode(features, lengths), lengths)
-        evidence: Float[Tensor, "batch outputs"] = self.read(
-            dropout(found, self.read_rate, is_training=self.training)
+    def check_shapes(self, *, channels: int) -> None:
+        """Check that the weights fit each other: compiled loops trust them.
+
+        Raises:
+            ValueError: If they are not those of a network that reads so many channels.
+        """
+        expected = shapes(
+            channels * (2 if self.step_gain else 1),
+            dim=len(self.weights.get("norm.weight", ())),
+            blocks=self.blocks,
+            outputs=len(self.weights.get("read.bias", ())),
         )
-        return evidence
+        found = {name: array.shape for name, array in self.weights.items()}
+        if found != expected:
+            wrong = next(n for n in (*expected, *found) if found.get(n) != expected.get(n))
+            raise ValueError(f"{wrong}: {found.get(wrong)}, expected {expected.get(wrong)}")
+
+    def __call__(self, clips: Packed) -> Outputs:
+        """The evidence of each clip."""
+        seen = with_differences(clips, self.step_gain)
+        beside = _gathered(seen, np.zeros(seen.shape[1], np.float32), clips.bounds, STEM)
+        found = beside @ self.weights["stem.weight"].T
+        biases, nothing = self.weights["stem.bias"], np.zeros_like(found)
+        steps = self._finished("", found, np.ascontiguousarray(found[:, :0]), biases, nothing)
+        for number in range(self.blocks):
+            steps = self._block(f"blocks.{number}.", steps, clips.bounds)
+        dim = steps.shape[1]
+        pool = np.empty((len(clips), 2 * dim), np.float32)
+        fill_pooled(steps, clips.bounds, pool, np.empty((len(clips), dim), np.int64))
+        return np.asarray(pool @ self.weights["read.weight"].T + self.weights["read.bias"])
+
+    def _block(self, name: str, steps: Rows, bounds: Bounds) -> Rows:
+        """Reads distant steps beside the maximum of near ones, and adds what it finds."""
+        narrow = steps @ self.weights[f"{name}narrow.weight"].T
+        beside = _gathered(narrow, self.weights[f"{name}narrow.bias"], bounds, OFFSETS)
+        highest = np.empty_like(steps)
+        fill_highest(steps, bounds, highest)
+        far = beside @ self.weights[f"{name}far.weight"].T
+        near = highest @ self.weights[f"{name}near.weight"].T
+        biases = np.concatenate([self.weights[f"{name}{part}.bias"] for part in ("far", "near")])
+        return self._finished(name, far, near, biases, steps)
+
+    def _finished(self, name: str, far: Rows, near: Rows, biases: Array, steps: Rows) -> Rows:
+        """relu(steps + norm(far and near + biases))."""
+        gain, shift = self.weights[f"{name}norm.weight"], self.weights[f"{name}norm.bias"]
+        out, normal = np.empty_like(steps), np.empty_like(steps)
+        scales = np.empty(len(steps), np.float32)
+        finish(far, near, biases, steps, gain, shift, NEVER, NEVER, out, normal, scales)
+        return out
+
+
+@dataclass(frozen=True)
+class Weights:
+    """All weights of a network in one array.
+
+    Attributes:
+        flat: The array.
+        named: Its parts, in their shapes and by their names.
+    """
+
+    flat: Float32[np.ndarray, " weights"]
+    named: Mapping[str, Array]
+
+    @classmethod
+    def drawn(cls, form: Mapping[str, tuple[int, ...]], rng: np.random.Generator) -> "Weights":
+        """What a training begins with, in these shapes."""
+        weights = cls.over(np.zeros(sum(math.prod(s) for s in form.values()), np.float32), form)
+        for name, part in weights.named.items():
+            inputs = form[name.replace("bias", "weight")]
+            if len(inputs) == 2:
+                part[:] = rng.uniform(-1, 1, part.shape) / math.sqrt(inputs[1])
+            else:
+                part[:] = name.endswith("weight")
+        return weights
+
+    @classmethod
+    def over(cls, flat: Array, form: Mapping[str, tuple[int, ...]]) -> "Weights":
+        """An array, with names for its parts."""
+        ends = np.cumsum([math.prod(shape) for shape in form.values()])
+        split = zip(form.items(), np.split(flat, ends[:-1]), strict=True)
+        return cls(flat, {name: part.reshape(shape) for (name, shape), part in split})
+
+    @property
+    def starts(self) -> Int64[np.ndarray, " parts"]:
+        """Where each part begins, and the last one ends; biases of far and near are one part."""
+        sizes = np.array([part.size for part in self.named.values()])
+        begins = [not name.endswith("near.bias") for name in self.named]
+        return np.append((np.cumsum(sizes) - sizes)[begins], sizes.sum())
+
+
+def shapes(width: int, *, dim: int, blocks: int, outputs: int) -> dict[str, tuple[int, ...]]:
+    """Shapes of all weights, by name.
+
+    Args:
+        width: Features of a step, with its differences where they are looked at.
+        dim: Size of a hidden step.
+        blocks: How many blocks.
+        outputs: Numbers of evidence.
+    """
+    narrow = dim // 4
+    found = {"stem.weight": (dim, len(STEM) * width), "stem.bias": (dim,)}
+    found |= {"norm.weight": (dim,), "norm.bias": (dim,)}
+    for number in range(blocks):
+        parts = {
+            "narrow.weight": (narrow, dim),
+            "narrow.bias": (narrow,),
+            "far.weight": (dim - narrow, len(OFFSETS) * narrow),
+            "near.weight": (narrow, dim),
+            "far.bias": (dim - narrow,),
+            "near.bias": (narrow,),
+            "norm.weight": (dim,),
+            "norm.bias": (dim,),
+        }
+        found |= {f"blocks.{number}.{name}": shape for name, shape in parts.items()}
+    return found | {"read.weight": (outputs, 2 * dim), "read.bias": (outputs,)}
+
+
+def with_differences(clips: Packed, gain: float) -> Rows:
+    """The steps, beside what each adds to the one before."""
+    if not gain:
+        return np.ascontiguousarray(clips.rows)
+    changes = np.diff(clips.rows, axis=0, prepend=clips.rows[:1])
+    changes[clips.bounds[:-1]] = 0
+    return np.concatenate((clips.rows, np.float32(gain) * changes), axis=1)
+
+
+def _gathered(steps: Rows, bias: Array, bounds: Bounds, offsets: Int64[np.ndarray, " _"]) -> Rows:
+    beside = np.empty((len(steps), len(offsets) * steps.shape[1]), np.float32)
+    gather(steps, bias, bounds, offsets, beside)
+    return beside

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Float, Float32, Int64
+from jaxtyping import Float
 
 from mmalign.data.clip import Steps
 from mmalign.data.inputs import Inputs, Sense, coarse, fit_inputs, step_gain
 from mmalign.data.task import Classification
 from mmalign.experts.contract import Evidence, Expert, Lesson, under
-from mmalign.experts.taps_reader import TapsReader
+from mmalign.experts.taps import Taps, packed
 
 MOST_CLIPS, MOST_STEPS = 128, 65_536
 """A batch of prediction holds no more than so many clips, and padded steps."""
@@ -30,7 +30,7 @@ class TapsExpert(Expert):
 
     def fit(self, lesson: Lesson, sense: Sense) -> None:
         """Train a network; its last epoch is kept."""
-        from mmalign.experts.recipe import trained_taps  # torch is for training only
+        from mmalign.experts.recipe import trained_taps
 
         self.inputs = fit_inputs(lesson.clips, centre=sense.centre, own_scale=sense.own_scale)
         usual = float(np.median([len(steps) for steps in lesson.clips]))
@@ -41,21 +41,20 @@ class TapsExpert(Expert):
         if not isinstance(lesson.task, Classification):
             targets = ((targets - self.mean) / self.scale).astype(np.float32)
         gain = step_gain(clips) if sense.smooth else 0.0
-        weights = trained_taps(
+        self.network = trained_taps(
             replace(lesson, clips=clips, labels=targets),
             step_gain=gain,
             dim=self.dim,
             blocks=3 if sense.smooth else 1,
             is_smooth=sense.smooth,
         )
-        self.reader = TapsReader(weights, gain)
 
     def evidence(self, clips: Sequence[Steps]) -> Evidence:
         """Log-probabilities of the classes, or a number."""
         read = self._read(clips)
-        outputs = np.empty((len(read), self.reader.outputs), np.float32)
+        outputs = np.empty((len(read), self.network.outputs), np.float32)
         for rows in batches_by_length([len(steps) for steps in read]):
-            outputs[rows] = self.reader(*_padded([read[row] for row in rows]))
+            outputs[rows] = self.network(packed([read[row] for row in rows]))
         if outputs.shape[1] > 1:
             return _log_shares(outputs.astype(np.float64))
         return np.asarray(outputs * np.float32(self.scale) + np.float32(self.mean), np.float64)
@@ -67,8 +66,8 @@ class TapsExpert(Expert):
     def state(self) -> dict[str, np.ndarray]:
         """Inputs, label scale and weights."""
         found = {f"inputs/{name}": np.asarray(value) for name, value in vars(self.inputs).items()}
-        found |= {f"network/{name}": array for name, array in self.reader.weights.items()}
-        numbers = [self.reader.step_gain, self.mean, self.scale, self.reader.blocks]
+        found |= {f"network/{name}": array for name, array in self.network.weights.items()}
+        numbers = [self.network.step_gain, self.mean, self.scale, self.network.blocks]
         numbers += [self.together] if self.together > 1 else []
         return found | {"numbers": np.array(numbers, np.float64)}
 
@@ -81,10 +80,10 @@ class TapsExpert(Expert):
         centre, mean, scale = (state[f"inputs/{name}"] for name in ("centre", "mean", "scale"))
         self.inputs = Inputs(bool(centre.item()), mean, scale)
         weights = {k: np.array(v, np.float32) for k, v in under(state, "network").items()}
-        self.reader = TapsReader(weights, gain)
-        self.reader.check_shapes(channels=len(mean))
-        if blocks != self.reader.blocks:
-            raise ValueError(f"{blocks:g} blocks, but arrays of {self.reader.blocks}")
+        self.network = Taps(weights, gain)
+        self.network.check_shapes(channels=len(mean))
+        if blocks != self.network.blocks:
+            raise ValueError(f"{blocks:g} blocks, but arrays of {self.network.blocks}")
         self.dim = len(weights["norm.weight"])
 
 
@@ -105,17 +104,6 @@ def _label_scale(lesson: Lesson) -> tuple[float, float]:
     if isinstance(lesson.task, Classification):
         return 0.0, 1.0
     return float(np.mean(lesson.labels)), float(np.std(lesson.labels)) or 1.0
-
-
-def _padded(
-    clips: Sequence[Steps],
-) -> tuple[Float32[np.ndarray, "batch time channels"], Int64[np.ndarray, " batch"]]:
-    """The clips as one array, zeros from each one's length on."""
-    lengths = np.array([len(steps) for steps in clips])
-    together = np.zeros((len(clips), lengths.max(), clips[0].shape[1]), np.float32)
-    for row, steps in enumerate(clips):
-        together[row, : len(steps)] = steps
-    return together, lengths
 
 
 def _log_shares(outputs: Float[np.ndarray, "clips classes"]) -> Float[np.ndarray, "clips classes"]:

@@ -1,7 +1,8 @@
 """The loops of the taps network, forward and backward, compiled.
 
-Everything is ``[batch, time, features]`` and as long as it is padded; steps from a clip's length on
-are zero in what is filled, and are never read. Steps are never negative where a maximum is taken.
+Steps are ``[rows, features]``, the clips of a batch one after the other; ``bounds[k]`` is where
+clip k begins, and where the one before ends. Nothing is padded, so that no row is computed in vain.
+Steps are never negative where a maximum is taken.
 """
 
 from typing import no_type_check
@@ -12,23 +13,25 @@ from mmalign.align.kernels.jit import compiled, inlined, reordered
 
 SLIGHT = np.float32(1e-5)
 """What a variance is raised by, as in torch's layer norm."""
+SLOWLY = np.float32(1e-8)
+"""What keeps a step of Adam finite where slopes are 0."""
 
 
 @compiled
 @no_type_check
-def gather(steps, lengths, offsets, beside):
-    """Fills ``beside`` with the steps at each offset, side by side; zeros beyond the ends."""
-    batch, time, dim = steps.shape
-    for clip in range(batch):
-        length = lengths[clip]
-        for t in range(time):
-            row = beside[clip, t]
+def gather(steps, bias, bounds, offsets, beside):
+    """Fills ``beside`` with steps + bias at each offset, side by side; zeros beyond the ends."""
+    dim = steps.shape[1]
+    for clip in range(len(bounds) - 1):
+        first, end = bounds[clip], bounds[clip + 1]
+        for t in range(first, end):
+            row = beside[t]
             for number in range(len(offsets)):
                 at = t + offsets[number]
                 start = number * dim
-                if t < length and 0 <= at < length:
+                if first <= at < end:
                     for k in range(dim):
-                        row[start + k] = steps[clip, at, k]
+                        row[start + k] = steps[at, k] + bias[k]
                 else:
                     for k in range(dim):
                         row[start + k] = 0
@@ -36,61 +39,67 @@ def gather(steps, lengths, offsets, beside):
 
 @compiled
 @no_type_check
-def scatter(slopes, lengths, offsets, totals):
-    """Fills ``totals`` with the slopes of each step, added up from wherever `gather` put it."""
-    batch, _, dim = totals.shape
-    totals[:] = 0
-    for clip in range(batch):
-        length = lengths[clip]
-        for t in range(length):
-            total = totals[clip, t]
+def scatter(slopes, bounds, offsets, totals, to_bias):
+    """Fills ``totals`` with slopes from wherever `gather` put a step; adds them to ``to_bias``."""
+    dim = totals.shape[1]
+    for clip in range(len(bounds) - 1):
+        first, end = bounds[clip], bounds[clip + 1]
+        for t in range(first, end):
+            total = totals[t]
+            total[:] = 0
             for number in range(len(offsets)):
                 at = t - offsets[number]
-                if 0 <= at < length:
+                if first <= at < end:
                     start = number * dim
                     for k in range(dim):
-                        total[k] += slopes[clip, at, start + k]
+                        total[k] += slopes[at, start + k]
+            for k in range(dim):
+                to_bias[k] += total[k]
 
 
 @compiled
 @no_type_check
-def fill_highest(steps, lengths, highest):
+def fill_highest(steps, bounds, highest):
     """Fills ``highest`` with the maximum of each step and its two neighbours."""
-    batch, _, dim = steps.shape
-    for clip in range(batch):
-        length = lengths[clip]
-        for t in range(length):
-            before, after = max(t - 1, 0), min(t + 1, length - 1)
+    dim = steps.shape[1]
+    for clip in range(len(bounds) - 1):
+        first, end = bounds[clip], bounds[clip + 1]
+        for t in range(first, end):
+            before, own, after = steps[max(t - 1, first)], steps[t], steps[min(t + 1, end - 1)]
+            row = highest[t]
             for k in range(dim):
-                highest[clip, t, k] = max(
-                    max(steps[clip, before, k], steps[clip, t, k]), steps[clip, after, k]
-                )
-        highest[clip, length:] = 0
+                row[k] = max(max(before[k], own[k]), after[k])
 
 
 @compiled
 @no_type_check
-def spread_highest(steps, lengths, slopes, totals):
-    """Fills ``totals``: the slope of a maximum belongs to the first of the steps that reach it."""
-    batch, _, dim = steps.shape
+def spread_highest(steps, bounds, slopes, more, totals):
+    """Adds slopes to ``totals``: those of a maximum belong to the first step that reaches it.
+
+    ``more`` is added, too: slopes that came another way.
+    """
+    dim = steps.shape[1]
     none = np.float32(0)
-    for clip in range(batch):
-        length = lengths[clip]
-        for t in range(length):
-            before, after = max(t - 1, 0), min(t + 1, length - 1)
-            earlier, later = max(t - 2, 0), min(t + 2, length - 1)
-            is_start, has_next = t == 0, t + 1 < length
+    for clip in range(len(bounds) - 1):
+        first, end = bounds[clip], bounds[clip + 1]
+        last = end - 1
+        for t in range(first, end):
+            before, after = max(t - 1, first), min(t + 1, last)
+            earlier, later = steps[max(t - 2, first)], steps[min(t + 2, last)]
+            left, now, right = steps[before], steps[t], steps[after]
+            left_slope, slope, right_slope = slopes[before], slopes[t], slopes[after]
+            is_start, has_next = t == first, t < last
+            total, added = totals[t], more[t]
             for k in range(dim):
-                own, left, right = steps[clip, t, k], steps[clip, before, k], steps[clip, after, k]
-                is_own = (own > left or is_start) and own >= right
-                is_first = has_next and own >= right and own >= steps[clip, later, k]
-                is_last = own > left and own > steps[clip, earlier, k]
-                totals[clip, t, k] = (
-                    (slopes[clip, t, k] if is_own else none)
-                    + (slopes[clip, after, k] if is_first else none)
-                    + (slopes[clip, before, k] if is_last else none)
+                own = now[k]
+                is_own = (own > left[k] or is_start) and own >= right[k]
+                is_first = has_next and own >= right[k] and own >= later[k]
+                is_last = own > left[k] and own > earlier[k]
+                total[k] += added[k] + (
+                    (slope[k] if is_own else none)
+                    + (right_slope[k] if is_first else none)
+                    + (left_slope[k] if is_last else none)
                 )
-        totals[clip, length:] = 0
 
 
 @inlined
@@ -107,125 +116,142 @@ def is_kept(place, seed, dropped):
 
 @reordered
 @no_type_check
-def finish(far, near, steps, lengths, gain, bias, seed, dropped, out, normal, scales):
-    """Fills ``out`` with relu(steps + dropout(layer norm of far and near)).
+def finish(far, near, biases, steps, gain, shift, seed, dropped, out, normal, scales):
+    """Fills ``out`` with relu(steps + dropout(layer norm of far and near + biases)).
 
     ``normal`` and ``scales`` keep the normalised numbers and what they were multiplied by.
     ``dropped`` of 256 numbers become 0.
     """
-    batch, time, dim = out.shape
-    width = far.shape[2]
+    rows, dim = out.shape
+    width = far.shape[1]
     louder = np.float32(256) / np.float32(256 - dropped)
-    row = np.empty(dim, np.float32)
-    for clip in range(batch):
-        length = lengths[clip]
-        for t in range(length):
-            for k in range(width):
-                row[k] = far[clip, t, k]
-            for k in range(width, dim):
-                row[k] = near[clip, t, k - width]
-            total = np.float32(0)
+    share = np.float32(1) / np.float32(dim)
+    for t in range(rows):
+        kept, row, past = normal[t], out[t], steps[t]
+        for k in range(width):
+            kept[k] = far[t, k]
+        for k in range(width, dim):
+            kept[k] = near[t, k - width]
+        total = np.float32(0)
+        for k in range(dim):
+            kept[k] += biases[k]
+            total += kept[k]
+        mean = total * share
+        total = np.float32(0)
+        for k in range(dim):
+            kept[k] -= mean
+            total += kept[k] * kept[k]
+        scale = np.float32(1) / np.sqrt(total * share + SLIGHT)
+        scales[t] = scale
+        for k in range(dim):
+            kept[k] *= scale
+            row[k] = kept[k] * gain[k] + shift[k]
+        if dropped:
+            place = t * dim
             for k in range(dim):
-                total += row[k]
-            mean = total / np.float32(dim)
-            total = np.float32(0)
-            for k in range(dim):
-                row[k] -= mean
-                total += row[k] * row[k]
-            scale = np.float32(1) / np.sqrt(total / np.float32(dim) + SLIGHT)
-            scales[clip, t] = scale
-            place = (clip * time + t) * dim
-            found, kept, past = out[clip, t], normal[clip, t], steps[clip, t]
-            for k in range(dim):
-                kept[k] = row[k] * scale
-                row[k] = kept[k] * gain[k] + bias[k]
-            if dropped:
-                for k in range(dim):
-                    row[k] = row[k] * louder if is_kept(place + k, seed, dropped) else np.float32(0)
-            for k in range(dim):
-                found[k] = max(past[k] + row[k], np.float32(0))
-        out[clip, length:] = 0
+                row[k] = row[k] * louder if is_kept(place + k, seed, dropped) else np.float32(0)
+        for k in range(dim):
+            row[k] = max(past[k] + row[k], np.float32(0))
 
 
 @reordered
 @no_type_check
 def finish_backward(
-    slopes, out, normal, scales, lengths, gain, seed, dropped, to_far, to_near, to_steps, to_norm
+    slopes, out, normal, scales, gain, seed, dropped, to_far, to_near, to_biases, to_gain, to_shift
 ):
-    """Fills the slopes of what `finish` read; ``to_norm`` ``[2, dim]``: of gain and bias."""
-    batch, time, dim = out.shape
-    width = to_far.shape[2]
+    """Fills the slopes of what `finish` read; ``slopes`` become those of its steps.
+
+    Those of biases, gain and shift are added to what is there.
+    """
+    rows, dim = out.shape
+    width = to_far.shape[1]
     louder = np.float32(256) / np.float32(256 - dropped)
+    share = np.float32(1) / np.float32(dim)
     row = np.empty(dim, np.float32)
-    to_norm[:] = 0
-    for clip in range(batch):
-        length = lengths[clip]
-        for t in range(length):
-            given, found, kept = slopes[clip, t], out[clip, t], normal[clip, t]
-            past = to_steps[clip, t]
+    for t in range(rows):
+        past, found, kept = slopes[t], out[t], normal[t]
+        for k in range(dim):
+            past[k] = past[k] if found[k] > 0 else np.float32(0)
+            row[k] = past[k]
+        if dropped:
+            place = t * dim
             for k in range(dim):
-                past[k] = given[k] if found[k] > 0 else np.float32(0)
-                row[k] = past[k]
-            place = (clip * time + t) * dim
-            if dropped:
-                for k in range(dim):
-                    row[k] = row[k] * louder if is_kept(place + k, seed, dropped) else np.float32(0)
-            total, along = np.float32(0), np.float32(0)
-            for k in range(dim):
-                to_norm[0, k] += row[k] * kept[k]
-                to_norm[1, k] += row[k]
-                row[k] *= gain[k]
-                total += row[k]
-                along += row[k] * kept[k]
-            total /= np.float32(dim)
-            along /= np.float32(dim)
-            scale = scales[clip, t]
-            for k in range(dim):
-                row[k] = scale * (row[k] - total - kept[k] * along)
-            for k in range(width):
-                to_far[clip, t, k] = row[k]
-            for k in range(width, dim):
-                to_near[clip, t, k - width] = row[k]
-        to_far[clip, length:] = 0
-        to_near[clip, length:] = 0
-        to_steps[clip, length:] = 0
+                row[k] = row[k] * louder if is_kept(place + k, seed, dropped) else np.float32(0)
+        total, along = np.float32(0), np.float32(0)
+        for k in range(dim):
+            to_gain[k] += row[k] * kept[k]
+            to_shift[k] += row[k]
+            row[k] *= gain[k]
+            total += row[k]
+            along += row[k] * kept[k]
+        total *= share
+        along *= share
+        scale = scales[t]
+        for k in range(dim):
+            row[k] = scale * (row[k] - total - kept[k] * along)
+            to_biases[k] += row[k]
+        for k in range(width):
+            to_far[t, k] = row[k]
+        for k in range(width, dim):
+            to_near[t, k - width] = row[k]
 
 
 @compiled
 @no_type_check
-def fill_pooled(steps, lengths, pooled, places):
+def fill_pooled(steps, bounds, pooled, places):
     """Fills ``pooled`` with the mean and the maximum over a clip, ``places`` with where that is."""
-    batch, _, dim = steps.shape
-    for clip in range(batch):
-        length = lengths[clip]
-        total, highest = pooled[clip, :dim], pooled[clip, dim:]
+    dim = steps.shape[1]
+    for clip in range(len(bounds) - 1):
+        first, end = bounds[clip], bounds[clip + 1]
+        total, highest, place = pooled[clip, :dim], pooled[clip, dim:], places[clip]
         total[:] = 0
-        highest[:] = steps[clip, 0]
-        places[clip] = 0
-        for t in range(length):
-            now = np.int32(t)
+        highest[:] = steps[first]
+        place[:] = first
+        for t in range(first, end):
+            row = steps[t]
             for k in range(dim):
-                total[k] += steps[clip, t, k]
+                total[k] += row[k]
             for k in range(dim):
-                number = steps[clip, t, k]
-                is_higher = number > highest[k]
-                places[clip, k] = now if is_higher else places[clip, k]
-                highest[k] = number if is_higher else highest[k]
+                is_higher = row[k] > highest[k]
+                place[k] = t if is_higher else place[k]
+                highest[k] = row[k] if is_higher else highest[k]
         for k in range(dim):
-            total[k] /= np.float32(length)
+            total[k] /= np.float32(end - first)
 
 
 @compiled
 @no_type_check
-def spread_pooled(slopes, lengths, places, totals):
+def spread_pooled(slopes, bounds, places, totals):
     """Fills ``totals`` with the slopes of each step, from those of its clip's mean and maximum."""
-    batch, _, dim = totals.shape
-    for clip in range(batch):
-        length = lengths[clip]
-        share = np.float32(1) / np.float32(length)
-        for t in range(length):
+    dim = totals.shape[1]
+    for clip in range(len(bounds) - 1):
+        first, end = bounds[clip], bounds[clip + 1]
+        share = np.float32(1) / np.float32(end - first)
+        for t in range(first, end):
+            row = totals[t]
             for k in range(dim):
-                totals[clip, t, k] = slopes[clip, k] * share
-        totals[clip, length:] = 0
+                row[k] = slopes[clip, k] * share
         for k in range(dim):
-            totals[clip, places[clip, k], k] += slopes[clip, dim + k]
+            totals[places[clip, k], k] += slopes[clip, dim + k]
+
+
+@reordered
+@no_type_check
+def adam(weights, slopes, means, squares, rate, decay, first, second, count):
+    """Takes step number ``count`` of Adam with decoupled weight decay, in place.
+
+    Slopes are scaled down to a norm of 1 where it is larger. ``first`` and ``second`` say how
+    slowly the means of slopes and of their squares follow.
+    """
+    total = np.float32(0)
+    for k in range(len(slopes)):
+        total += slopes[k] * slopes[k]
+    share = min(np.float32(1) / (np.sqrt(total) + np.float32(1e-6)), np.float32(1))
+    size = rate / (np.float32(1) - first**count)
+    root = np.sqrt(np.float32(1) - second**count)
+    for k in range(len(weights)):
+        slope = share * slopes[k]
+        means[k] = first * means[k] + (np.float32(1) - first) * slope
+        squares[k] = second * squares[k] + (np.float32(1) - second) * slope * slope
+        weights[k] -= rate * decay * weights[k]
+        weights[k] -= size * means[k] / (np.sqrt(squares[k]) / root + SLOWLY)

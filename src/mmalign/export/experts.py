@@ -3,14 +3,14 @@
 import itertools
 
 import numpy as np
+from jaxtyping import Int64
 
 from mmalign.data.inputs import Inputs
 from mmalign.experts.modality import AGREEMENT, NETWORK_GAIN, ModalityExperts
 from mmalign.experts.panel import Names, Panel
 from mmalign.experts.ridge_expert import RidgeExpert
+from mmalign.experts.taps import OFFSETS, STEM, Taps
 from mmalign.experts.taps_expert import TapsExpert
-from mmalign.experts.taps_offsets import OFFSETS, STEM
-from mmalign.experts.taps_reader import TapsReader
 from mmalign.experts.windows import WIDTHS, Windows
 from mmalign.export.graph import Graph, Value
 from mmalign.export.patterns import pattern_shares
@@ -125,15 +125,15 @@ def _window_features(windows: Windows, given: Sequences) -> Value:
 
 def _taps(read: Sequences, expert: TapsExpert) -> Value:
     seen = coarse(_scaled(expert.inputs, read), expert.together)
-    outputs = _taps_outputs(seen, expert.reader).cast(np.float64)
-    if expert.reader.outputs > 1:
+    outputs = _taps_outputs(seen, expert.network).cast(np.float64)
+    if expert.network.outputs > 1:
         return outputs.apply("LogSoftmax", axis=-1)
     return outputs * expert.scale + expert.mean
 
 
-def _taps_outputs(given: Sequences, reader: TapsReader) -> Value:
-    """The network of a reader."""
-    graph, weights = given.graph, reader.weights
+def _taps_outputs(given: Sequences, network: Taps) -> Value:
+    """The outputs of a network."""
+    graph, weights = given.graph, network.weights
 
     def layer(name: str, found: Value) -> Value:
         return linear(found, weights[f"{name}.weight"], weights[f"{name}.bias"])
@@ -143,11 +143,11 @@ def _taps_outputs(given: Sequences, reader: TapsReader) -> Value:
         return masked((new if steps is None else steps + new).apply("Relu"), given.inside)
 
     seen = given.steps
-    if reader.step_gain:
-        change = differences(seen) * np.array(reader.step_gain, np.float32)
+    if network.step_gain:
+        change = differences(seen) * np.array(network.step_gain, np.float32)
         seen = masked(graph.join([seen, change], 2), given.inside)
     steps = finished("norm", layer("stem", _beside(seen, STEM)), None)
-    for number in range(reader.blocks):
+    for number in range(network.blocks):
         block = f"blocks.{number}."
         highest = graph.op("Max", *(moved(steps, offset) for offset in (-1, 0, 1)))
         narrow = masked(layer(f"{block}narrow", steps), given.inside)
@@ -157,5 +157,5 @@ def _taps_outputs(given: Sequences, reader: TapsReader) -> Value:
     return layer("read", graph.join([mean, steps.max(1)], 1))
 
 
-def _beside(steps: Value, offsets: tuple[int, ...]) -> Value:
-    return steps.graph.join([moved(steps, offset) for offset in offsets], 2)
+def _beside(steps: Value, offsets: Int64[np.ndarray, " _"]) -> Value:
+    return steps.graph.join([moved(steps, offset) for offset in offsets.tolist()], 2)

@@ -1,0 +1,84 @@
+"""Slopes are those of torch's own differentiation; dropout hits its share, forward and back."""
+
+import numpy as np
+import pytest
+import torch
+from benchmarks.torch_taps import TorchTaps, padded
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional
+
+from mmalign.experts.taps import OFFSETS, STEM, Taps, Weights, packed, shapes, with_differences
+from mmalign.experts.taps_slopes import add_slopes
+
+NEVER = np.uint32(0)
+
+
+def slopes_of(weights, clips, *, gain, blocks, own, other, share, seeds=None, dropped=NEVER):
+    """Slopes of the summed loss, by name."""
+    clips = packed(clips)
+    dim = len(weights.named["norm.weight"])
+    slopes = np.zeros_like(weights.flat)
+    seeds = np.zeros(blocks, np.uint32) if seeds is None else seeds
+    kept = np.ones((len(clips), 2 * dim), np.float32)
+    place = with_differences(clips, gain), clips.bounds, weights.flat, weights.starts
+    goal = own, other, np.float32(share)
+    add_slopes(*place, STEM, OFFSETS, seeds, dropped, kept, *goal, slopes)
+    form = {name: part.shape for name, part in weights.named.items()}
+    return Weights.over(slopes, form).named
+
+
+@settings(max_examples=15)
+@given(
+    st.lists(st.integers(1, 25), min_size=1, max_size=5),
+    st.integers(1, 4),
+    st.sampled_from([0.0, 1.5]),
+    st.integers(0, 3),
+    st.sampled_from([1, 3]),
+    st.sampled_from([1.0, 0.3]),
+)
+def test_slopes_are_those_of_torch(lengths, channels, gain, blocks, outputs, share):
+    rng = np.random.default_rng(sum(lengths))
+    form = shapes(channels * (2 if gain else 1), dim=8, blocks=blocks, outputs=outputs)
+    weights = Weights.drawn(form, rng)
+    clips = [rng.normal(size=(n, channels)).astype(np.float32) for n in lengths]
+    own, other = (rng.dirichlet(np.ones(3), len(clips)).astype(np.float32) for _ in range(2))
+    own, other = own[:, :outputs], other[:, :outputs]
+    found = slopes_of(weights, clips, gain=gain, blocks=blocks, own=own, other=other, share=share)
+    network = TorchTaps.like(Taps(weights.named, gain)).double().eval()
+    features, sizes = padded([torch.from_numpy(steps) for steps in clips])
+    said = network(features.double(), sizes)
+    goals = [torch.from_numpy(goal).double() for goal in (own, other)]
+    if outputs == 1:
+        losses = [(said - goal).abs().sum() for goal in goals]
+    else:
+        losses = [functional.cross_entropy(said, goal, reduction="sum") for goal in goals]
+    (share * losses[0] + (1 - share) * losses[1]).backward()
+    for name, weight in network.named_parameters():
+        expected = weight.grad.numpy()
+        size = max(1.0, np.abs(expected).max())
+        np.testing.assert_allclose(found[name] / size, expected / size, atol=2e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("dropped", [26, 128])
+def test_dropout_hits_its_share_and_follows_its_seed(dropped):
+    rng = np.random.default_rng(0)
+    form = shapes(2, dim=64, blocks=1, outputs=2)
+    weights = Weights.drawn(form, rng)
+    # Far above what is added, so that nothing is cut off at 0: slopes reach every number kept.
+    weights.named["norm.bias"][:] = 100
+    clips = [rng.normal(size=(50, 2)).astype(np.float32) for _ in range(16)]
+    own = np.eye(2, dtype=np.float32)[np.arange(16) % 2]
+
+    def to_shift(seed, dropped):
+        found = slopes_of(
+            *(weights, clips), gain=0.0, blocks=1, own=own, other=own, share=1.0,
+            seeds=np.array([seed], np.uint32), dropped=np.uint32(dropped),
+        )  # fmt: skip
+        return found["blocks.0.norm.bias"]
+
+    one, same, another = to_shift(5, dropped), to_shift(5, dropped), to_shift(6, dropped)
+    np.testing.assert_array_equal(one, same)
+    assert not np.array_equal(one, another)
+    # What is kept is made louder, so that the mean slope stays.
+    np.testing.assert_allclose(one.mean(), to_shift(0, 0).mean(), rtol=0.1, atol=0.02)
