@@ -1,5 +1,7 @@
 """Which features the ridge reads is chosen on clips that were left out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -46,6 +48,25 @@ def test_windows_are_left_out_where_only_the_order_of_distant_steps_tells():
 def test_windows_stay_where_only_the_level_tells():
     sense, patterns = choose_sense(lesson_of(levels(40, np.random.default_rng(1))), smooth=True)
     assert (sense.windows, patterns) == (True, PATTERNS)
+
+
+def tilted(people, rng):
+    """A wave whose pace is the class, on a level that is the person's own."""
+    clips = []
+    for _ in range(people):
+        level = 3 * rng.normal(size=2)
+        for number in range(16):
+            time = np.arange(40) * (0.3 if number % 2 else 0.5) + rng.uniform(0, 6)
+            wave = np.stack([np.sin(time), np.cos(time)], axis=1)
+            clips.append((level + wave + 0.3 * rng.normal(size=wave.shape)).astype(np.float32))
+    return replace(lesson_of(clips), groups=np.repeat(np.arange(people), 16))
+
+
+def test_clips_of_known_people_lose_their_mean_when_in_doubt_and_keep_it_where_it_tells():
+    rng = np.random.default_rng(0)
+    assert choose_sense(tilted(4, rng), smooth=True)[0].centre
+    told = replace(lesson_of(levels(64, rng)), groups=np.arange(64) // 16)
+    assert not choose_sense(told, smooth=True)[0].centre
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Float32
+from jaxtyping import Float32, Float64
 
 from mmalign.data.clip import Steps
 from mmalign.data.inputs import Inputs, Sense, differences, fit_inputs, step_gain
@@ -18,6 +18,11 @@ FEW, ENOUGH = 4, 1000
 """A choice between senses is made with a quarter of the features, on no more than so many clips."""
 CLEARLY = 0.95
 """Windows are left out where that brings the error below this share of what it was."""
+CLEAR = 2.0
+"""Standard errors, over clips, by which keeping a clip's own mean must be better."""
+
+Tried = tuple[Fit, tuple[Sense, int]]
+"""A fit, and the sense and number of pattern features that it was made with."""
 
 
 class RidgeExpert(Expert):
@@ -98,9 +103,15 @@ def choose_sense(lesson: Lesson, *, smooth: bool) -> tuple[Sense, int]:
 
     What is left out is one group at a time, or one clip where no groups are known. A quarter of the
     features and some hundred clips are enough to tell.
+
+    Of a signal whose groups are known, clips lose their own mean unless they clearly do better with
+    it: where somebody stood or how a watch was worn is much of that mean, and a few people cannot
+    tell what it will be for the next one.
     """
     lesson = _shortened(lesson)
     tried = [(_tried(lesson, *choice), choice) for choice in _candidates(smooth)]
+    if smooth and lesson.groups is not None:
+        tried = _centred_in_doubt(lesson, tried)
     # The first of equals: the plainer choice comes first.
     found, (sense, patterns) = max(tried, key=lambda one: _skill(lesson, one[0]))
     if smooth:
@@ -114,6 +125,16 @@ def choose_sense(lesson: Lesson, *, smooth: bool) -> tuple[Sense, int]:
         error = _tried(lesson, lean, patterns).error(lesson.targets())
         sense = lean if error < CLEARLY * found.error(lesson.targets()) else sense
     return sense, patterns
+
+
+def _centred_in_doubt(lesson: Lesson, tried: Sequence[Tried]) -> list[Tried]:
+    """Those that centre clips, unless the best of the others does clearly better."""
+    centred = [one for one in tried if one[1][0].centre]
+    others = [one for one in tried if not one[1][0].centre]
+    best, other = (max(some, key=lambda one: _skill(lesson, one[0])) for some in (centred, others))
+    gains = _losses(lesson, best[0]) - _losses(lesson, other[0])
+    error = float(gains.std()) / len(gains) ** 0.5
+    return others if float(gains.mean()) > CLEAR * error else centred
 
 
 def _windows(state: dict[str, np.ndarray]) -> Windows:
@@ -149,7 +170,12 @@ def _tried(lesson: Lesson, sense: Sense, patterns: int) -> Fit:
 
 def _skill(lesson: Lesson, found: Fit) -> float:
     """Share of right classes, or minus the squared error, on clips that were left out."""
+    return -float(_losses(lesson, found).mean())
+
+
+def _losses(lesson: Lesson, found: Fit) -> Float64[np.ndarray, " clips"]:
+    """Of each clip when it is left out: 1 for a wrong class, or the squared error."""
     if lesson.outputs > 1:
         said = found.held_out.argmax(axis=1)
-        return float(np.mean(said == np.asarray(lesson.labels)))
-    return -found.error(lesson.targets())
+        return np.asarray(said != np.asarray(lesson.labels), np.float64)
+    return np.asarray((found.held_out - lesson.targets())[:, 0] ** 2)
