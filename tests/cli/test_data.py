@@ -235,7 +235,7 @@ def test_demo_trains_draws_and_reports_also_without_sktime(tmp_path):
         env=os.environ | {"COLUMNS": "100"},
     )
     assert done.returncode == 0, done.stderr
-    assert "MiniRocket is left out: it needs pip install 'mmalign[anchors]'" in done.stderr
+    assert "skipping MiniRocket; to include it: pip install 'mmalign[anchors]'" in done.stderr
     for row in ("majority class", "LB", "experts", "constant"):
         assert row in done.stdout
     assert "MM-Align" not in done.stdout  # which method to take, and no other question

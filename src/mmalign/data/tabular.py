@@ -37,7 +37,7 @@ def to_table(frame: Frame) -> pa.Table:
     except (pa.ArrowException, TypeError, ValueError) as error:
         reason = (str(error).splitlines() or [""])[0]
         raise DataError(
-            f"no table but {type(frame).__name__} ({reason})",
+            f"not a table but {type(frame).__name__} ({reason})",
             fix="Give a DataFrame, a dict of columns, or the path of a CSV or Parquet file.",
         ) from error
 
@@ -56,7 +56,7 @@ def _read(file: Path) -> pa.Table:
     except (pa.ArrowException, OSError) as error:
         reason = (str(error).splitlines() or [""])[0]
         raise DataError(
-            f"not a readable table ({reason})", file=file, fix="Save it anew as CSV or Parquet."
+            f"not a readable table ({reason})", file=file, fix="Save it again as CSV or Parquet."
         ) from error
 
 
