@@ -40,7 +40,7 @@ def test_training_needs_no_options_and_says_what_every_subset_scores(trained):
         assert row in done.stdout
     assert json.loads((run / "run.json").read_text())["config"]["seed"] == 2
     assert again.returncode == 0
-    assert "this run is finished" in again.stderr
+    assert "already done" in again.stderr
 
 
 def test_predictions_name_the_modalities_that_were_used(run, data, tmp_path):

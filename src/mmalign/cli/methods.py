@@ -35,6 +35,7 @@ def methods(as_json: options.AsJson = False) -> None:
         table.add_row(name, source, f"{count:,}", f"{cost:.1f}x", summary)
     Console().print(table)
     typer.echo(
-        "The default, experts, imputes nothing: it adds up the evidence of the modalities that a\n"
-        "clip has. It is used unless you pass --method, or --visible and --victim."
+        "The default, experts, imputes nothing: it adds up the evidence of the\n"
+        "modalities that a clip has. It is used unless you pass --method, or\n"
+        "--visible and --victim."
     )

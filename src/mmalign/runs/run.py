@@ -121,16 +121,17 @@ class Run:
             FinishedFolderError: If it is not this run that is finished there, or it diverged.
             MMAlignError: If the directory is damaged.
         """
-        finished = f"{self.out}: this run is finished"
         known = read_json(self.out / IDENTITY, fix="Delete the directory.")
         changes = differences(known, json.loads(json.dumps(self._identity())))
         if changes:
             raise FinishedFolderError(
-                f"{finished}, and another one; {'; '.join(changes)}. Give another --out."
+                f"{self.out}: holds another finished run; {'; '.join(changes)}. Give another --out."
             )
         result = read_record(self.out, RESULT)
         if result.get("diverged"):
-            raise FinishedFolderError(f"{finished}: it diverged, {result['diverged']}")
+            raise FinishedFolderError(
+                f"{self.out}: this run is finished: it diverged, {result['diverged']}"
+            )
         return result
 
     def _saved(self) -> str | None:
