@@ -240,7 +240,7 @@ def test_demo_trains_draws_and_reports_also_without_sktime(tmp_path):
         assert row in done.stdout
     assert "MM-Align" not in done.stdout  # which method to take, and no other question
     assert "accelerometer + gyroscope" in done.stdout
-    assert re.search(r"in \d of\s+3 subsets", done.stdout)
+    assert re.search(r"on\s+\d\s+of\s+3\s+subsets", done.stdout)
     for name in ("clips.png", "which.png"):
         assert (tmp_path / name).read_bytes()[:4] == b"\x89PNG"
     assert (tmp_path / "model" / "model.safetensors").exists()

@@ -104,7 +104,7 @@ def test_best_settings_train_to_the_best_score_and_mistakes_are_told(data, searc
     cases += [
         (["tune", tmp_path / "train", *start[2:]], "no valid split"),
         ([*start, "--out", searched], "holds another search"),
-        ([*start, "--out", data], "no directory of a search"),
+        ([*start, "--out", data], "not a directory of a search"),
         ([*start, "--out", tmp_path / "broken"], "not readable"),
     ]
     train, *answers = mmalign_many(

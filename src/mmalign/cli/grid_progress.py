@@ -66,7 +66,7 @@ class GridProgress(Display):
             counted = f"[{self.done + self.failed}/{self.total}{left}]"
             typer.echo(f"{counted} {text}", err=True)
         elif not text.endswith(": done"):
-            self.bar.console.print(text, markup=False, highlight=False)
+            self.say(text)
 
     def _update(self) -> None:
         if self.bar is None:

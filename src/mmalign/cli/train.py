@@ -99,10 +99,10 @@ def train(
     with join_world(place) as world, line(is_on=world.is_leader, events=events) as live:
         run = Run(make(dataset, place, world), out)
         try:
-            result = run.execute(live.show, lambda saved: _say_resuming(saved, out, world))
+            result = run.execute(live.show, lambda saved: _say_resuming(live, saved, out))
         except FinishedFolderError:
             result = run.result()
-            typer.echo(f"already done: {out} is a finished run", err=True)
+            live.say(f"already done: {out} is a finished run")
         except KeyboardInterrupt as stop:
             live.stop()
             raise say_stopped(stop, run.progress(), out) from None
@@ -112,9 +112,9 @@ def train(
             show(result, run.seconds(), out)
 
 
-def _say_resuming(saved: str, out: Path, world: Any) -> None:
-    if world.is_leader:
-        typer.echo(f"resuming {out} after {saved}", err=True)
+def _say_resuming(live: Any, saved: str, out: Path) -> None:
+    if live.is_on:
+        live.say(f"resuming {out} after {saved}")
 
 
 def _only(dataset: Any, names: list[str]) -> Any:
