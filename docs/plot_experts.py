@@ -57,11 +57,11 @@ def draw() -> None:
     arrow(axes, (8.52, 1.75), (9.0, 1.75), "black")
     shares = [0.72, 0.2, 0.08]
     axes.barh([2.05, 1.75, 1.45], shares, left=9.1, height=0.22, color=["black", GREY, GREY])
-    axes.text(9.1, 2.35, "answer", fontsize=10)
+    axes.text(9.1, 2.35, "prediction", fontsize=10)
     axes.text(
         8.75,
         -0.05,
-        "weights: for every subset,\nfitted to clips left out;\n0 where it does not help",
+        "weights for every subset,\nfitted on held-out clips;\n0 if a modality does not help",
         ha="center",
         fontsize=9,
     )

@@ -1,4 +1,4 @@
-"""Prediction from parallel sequences when a whole modality is missing.
+"""Predict from parallel sequences when modalities are missing.
 
 Names are imported when they are first used: `import mmalign` alone stays light.
 """
@@ -45,14 +45,14 @@ _HOMES = {
 
 
 def load(path: "str | PathLike[str]", *, device: str = "auto") -> "MMAlign":
-    """The model in a run directory: see `mmalign.MMAlign.load`."""
+    """Load the model in a run directory: see `mmalign.MMAlign.load`."""
     from mmalign.estimator import MMAlign
 
     return MMAlign.load(path, device=device)
 
 
 def from_pretrained(name: "str | PathLike[str]", *, device: str = "auto") -> "MMAlign":
-    """A model from a directory or the Hugging Face Hub: see `mmalign.MMAlign.from_pretrained`."""
+    """Load a model by path or Hub name: see `mmalign.MMAlign.from_pretrained`."""
     from mmalign.estimator import MMAlign
 
     return MMAlign.from_pretrained(name, device=device)

@@ -78,8 +78,15 @@ class Display:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
+    def say(self, text: str) -> None:
+        """Print a line; on a terminal, above the bar."""
+        if self.bar is None:
+            sys.stderr.write(f"{text}\n")
+        else:
+            self.bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
     def stop(self) -> None:
-        """Leave the terminal to others."""
+        """Remove the bar, so that others can write to the terminal."""
         if self.bar is not None:
             self.bar.stop()
             self.bar = None

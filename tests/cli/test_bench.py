@@ -58,7 +58,7 @@ MISTAKES = [
     (["--pairs", "visible"], "'visible' is not of the form visible:victim"),
     (["--pairs", "visible:visible"], "a pair needs two modalities"),
     (["--seeds", "1"], "a paired test needs two or more, got 1; give --seeds 5"),
-    (["--seeds", "many"], "'many' is none of 5, 0-4 and 0,3,7"),
+    (["--seeds", "many"], "--seeds 'many': give a number (5), a range (0-4) or a list"),
     (["--survival", "most"], "'most' is not a list of numbers"),
     (["--survival", "1.5"], "a survival rate lies in (0, 1], got 1.5"),
     (["--set", "epochs=3"], "holds another grid; epochs was 2, is 3"),
@@ -67,7 +67,7 @@ MISTAKES = [
     (["--set", "windw=3"], "did you mean 'window'"),
     (["--address", "somewhere:1"], "--address is the address of a Ray cluster"),
     (["--config", "nowhere.toml"], "nowhere.toml"),
-    (["--out", "{data}"], "exists and is no grid. Give another --out."),
+    (["--out", "{data}"], "exists and is not a grid. Give another --out."),
 ]
 
 
@@ -86,7 +86,7 @@ def test_mistakes_are_one_line_and_exit_2_and_change_nothing(grid, data):
     assert "4 entries, 4 runs: 2 done, 2 to do, 0 failed" in listed.stdout
     assert [file.read_bytes() for file in files] == before
     assert again.returncode == 0
-    assert "4 of 4 runs are done already" in again.stderr
+    assert "4 of 4 runs are already done" in again.stderr
 
 
 NO_RAY = """
@@ -126,7 +126,7 @@ def test_ctrl_c_stops_and_says_how_to_go_on(data, tmp_path):
         except OSError:
             break
     os.close(leader)
-    assert b"stopped: 0 of 4 runs are done; the same command goes on" in b" ".join(told.split())
+    assert b"stopped: 0 of 4 runs are done in " in b" ".join(told.split())
     assert b"Traceback" not in told
     assert (out / "results.csv").exists()
     assert list(out.glob("runs/*/checkpoint/state.safetensors"))

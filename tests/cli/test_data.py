@@ -235,12 +235,12 @@ def test_demo_trains_draws_and_reports_also_without_sktime(tmp_path):
         env=os.environ | {"COLUMNS": "100"},
     )
     assert done.returncode == 0, done.stderr
-    assert "MiniRocket is left out: it needs pip install 'mmalign[anchors]'" in done.stderr
+    assert "skipping MiniRocket; to include it: pip install 'mmalign[anchors]'" in done.stderr
     for row in ("majority class", "LB", "experts", "constant"):
         assert row in done.stdout
     assert "MM-Align" not in done.stdout  # which method to take, and no other question
     assert "accelerometer + gyroscope" in done.stdout
-    assert re.search(r"in \d of\s+3 subsets", done.stdout)
+    assert re.search(r"on\s+\d\s+of\s+3\s+subsets", done.stdout)
     for name in ("clips.png", "which.png"):
         assert (tmp_path / name).read_bytes()[:4] == b"\x89PNG"
     assert (tmp_path / "model" / "model.safetensors").exists()

@@ -8,7 +8,7 @@ import pytest
 from mmalign.cli import main as module
 from tests.cli.many import mmalign_many
 
-NO_MEMORY = "error: not enough memory. Give shorter or fewer clips, or a smaller dim or batch_size."
+NO_MEMORY = "error: not enough memory. Use shorter or fewer clips, or a smaller dim or batch_size."
 TORCH = "[enforce fail at alloc_cpu.cpp:121] DefaultCPUAllocator: can't allocate memory: you tried"
 
 

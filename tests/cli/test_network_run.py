@@ -79,7 +79,7 @@ def test_rates_take_modalities_away_and_evaluation_knows(data, tmp_path):
         ]
     )
     assert done.returncode == 0, done.stderr
-    assert "under the run's masks" in masked.stdout
+    assert "under the masks of the run" in masked.stdout
     assert "7 clips of test, 3 with m1, 7 with m2, 3 with m3" in masked.stdout
     assert dedicated.returncode == 0, dedicated.stderr
     assert json.loads((alone / "config.json").read_text())["modalities"] == ["m2"]

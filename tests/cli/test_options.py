@@ -18,13 +18,13 @@ def test_seeds_are_a_number_a_range_or_a_list():
 
 @pytest.mark.parametrize("text", ["x", "1-", "-1", "1-x", "1.5"])
 def test_other_seeds_are_refused(text):
-    with pytest.raises(ConfigError, match="none of 5, 0-4 and 0,3,7"):
+    with pytest.raises(ConfigError, match="a range \\(0-4\\) or a list"):
         parse_seeds(text)
 
 
 @pytest.mark.parametrize("text", ["0", "", ",", "4-2"])
 def test_no_seeds_are_refused(text):
-    with pytest.raises(ConfigError, match="leaves none"):
+    with pytest.raises(ConfigError, match="at least one seed"):
         parse_seeds(text)
 
 

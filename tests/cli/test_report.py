@@ -29,7 +29,7 @@ def test_a_report_is_written_and_mistakes_are_one_line_with_exit_code_2(tmp_path
     assert "2 of 30 runs are not finished" in answers[0].stdout
     for answer, told in zip(
         answers[2:],
-        ("holds no grid", "no run is finished", "not readable", "no report"),
+        ("holds no grid", "no run is finished", "not readable", "not a report"),
         strict=True,
     ):
         assert told in answer.stderr

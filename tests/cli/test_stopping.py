@@ -1,4 +1,4 @@
-"""Commands that are stopped say what is saved; the same command goes on, and says when done."""
+"""Stopped commands say what is saved; the same command resumes, and says when it is done."""
 
 import os
 import resource
@@ -18,10 +18,14 @@ BENCH += ["--seeds", "2", "--jobs", "1", *SMALL, "--set", "epochs=40", "--out"]
 TUNE = ["tune", "twin", *FLAGS, *SMALL, "--trials", "50", "--set", "epochs=30", "--out"]
 
 
+def started(command: list, out: Path) -> subprocess.Popen:
+    words = [sys.executable, "-m", "mmalign.cli.main", *map(str, command), str(out)]
+    return subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+
+
 def stopped(command: list, out: Path, marker: str, number: int) -> tuple[int, str]:
     """Start a command, and stop it once a file shows that it is at work."""
-    words = [sys.executable, "-m", "mmalign.cli.main", *map(str, command), str(out)]
-    process = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    process = started(command, out)
     deadline = time.monotonic() + 120
     while not list(out.glob(marker)) and time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.05)
@@ -33,9 +37,19 @@ def stopped(command: list, out: Path, marker: str, number: int) -> tuple[int, st
 def test_a_training_that_is_stopped_says_which_epoch_is_saved(tmp_path, number, code):
     found, told = stopped(TRAIN, tmp_path / "run", "metrics.jsonl", number)
     assert found == code
-    assert "is saved; the same command goes on" in told.splitlines()[-1]
-    assert "stopped: epoch " in told
+    assert "Run the same command again to resume" in told.splitlines()[-1]
+    assert "stopped: saved up to epoch " in told
     assert "Traceback" not in told
+
+
+def test_a_training_that_is_resumed_says_so(tmp_path):
+    _, told = stopped(TRAIN, tmp_path / "run", "metrics.jsonl", signal.SIGINT)
+    saved = told.split("saved up to ")[1].split(" in ")[0]
+    process = started(TRAIN, tmp_path / "run")
+    first = process.stderr.readline()
+    process.kill()
+    process.wait()
+    assert first == f"resuming {tmp_path / 'run'} after {saved}\n"
 
 
 @pytest.mark.parametrize(
@@ -44,7 +58,7 @@ def test_a_training_that_is_stopped_says_which_epoch_is_saved(tmp_path, number, 
 def test_sigterm_ends_a_grid_and_a_search_as_ctrl_c_does(tmp_path, command, marker):
     found, told = stopped(command, tmp_path / "out", marker, signal.SIGTERM)
     assert found == 143, told
-    assert "the same command goes on" in told
+    assert "Run the same command again to resume" in told
     assert "Traceback" not in told
 
 
@@ -53,7 +67,7 @@ def test_the_command_of_a_finished_run_says_so_and_succeeds(tmp_path):
     first = mmalign(*command)
     again = mmalign(*command)
     assert (first.returncode, again.returncode) == (0, 0), again.stderr
-    assert "this run is finished already" in again.stderr
+    assert "already done" in again.stderr
     assert again.stdout == first.stdout
     other = mmalign(*command, "--seed", "3")
     assert other.returncode == 2

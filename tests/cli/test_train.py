@@ -48,7 +48,7 @@ def test_a_run_can_be_evaluated(run, data):
     assert found["accuracy"] is not None
     (done,) = mmalign_many([["evaluate", run, data]])
     assert done.returncode == 0, done.stderr
-    assert "under the run's masks" in done.stdout
+    assert "under the masks of the run" in done.stdout
     assert "16 clips of test, 0 with victim" in done.stdout
     assert f"{found['accuracy']:.3f}" in done.stdout
     assert "floor" in done.stdout
@@ -67,9 +67,9 @@ def test_other_data_of_the_same_ids_is_scored_as_it_is(run, data, tmp_path):
         ]
     )
     assert "16 clips of test, 0 with victim" in own.stdout
-    assert "not the data the run was trained on: scored as it is" in foreign.stdout
+    assert "not the data that the run was trained on: scored without" in foreign.stdout
     assert "16 clips of test, 16 with victim" in foreign.stdout
-    assert "not the data the run was trained on" in alone.stdout
+    assert "not the data that the run was trained on" in alone.stdout
     assert chosen.stdout.startswith("16 clips of test, 16 with victim")
 
 
@@ -178,7 +178,7 @@ TRAIN_MISTAKES = [
     (["--method", "mmalgn"], "did you mean 'mmalign'"),
     (["--set", "windw=3"], "did you mean 'window'"),
     (["--set", "window=wide"], "window must be of type int, got 'wide'"),
-    (["--set", "window"], "not of the form name=value"),
+    (["--set", "window"], "write it as name=value"),
     (["--config", "nowhere.toml"], "nowhere.toml"),
     (["--device", "abacus"], "device 'abacus'"),
     (["--set", "learning_rate=inf"], "learning_rate must be > 0 and finite"),
@@ -214,7 +214,7 @@ def test_flags_in_a_file_and_a_split_that_is_not_there_have_a_way_out(data, tmp_
     assert "survival is a flag, not a setting; give --survival" in in_bench.stderr
     assert "there is no valid split, only train. " in no_valid.stderr
     assert all(done.returncode == 2 for done in (in_train, in_bench, no_valid))
-    way_out = no_valid.stderr.split("anew: mmalign ")[1].split(", and train on dealt")[0]
+    way_out = no_valid.stderr.split("split it: mmalign ")[1].split("; then train on dealt")[0]
     words = [sys.executable, "-m", "mmalign", *shlex.split(way_out)]
     subprocess.run(words, cwd=tmp_path, check=True)
     assert {"train", "valid"} <= set(load_dataset(tmp_path / "dealt").splits)
@@ -231,7 +231,7 @@ def test_settings_come_from_a_file_and_flags_win(data, tmp_path):
 
 
 USE_MISTAKES = [
-    (["evaluate", "{run}", "{data}", "--without", "visible"], "cannot do without"),
+    (["evaluate", "{run}", "{data}", "--without", "visible"], "needs its visible modality"),
     (["evaluate", "{run}", "{data}", "--without", "smell"], "no modality 'smell'"),
     (["evaluate", "{run}", "{data}", "--split", "dev"], "no dev split"),
     (["predict", "{run}", "{data}", "--out", "p.xls"], "the ending must be one of"),
@@ -287,7 +287,7 @@ def test_what_a_diverged_run_saved_can_be_used(data, tmp_path):
     assert late.returncode == 2, late
     assert f"is saved in {tmp_path / 'late'}" in late.stderr
     assert evaluated.returncode == 0, evaluated.stderr
-    assert "under the run's masks" in evaluated.stdout
+    assert "under the masks of the run" in evaluated.stdout
     assert early.returncode == 2, early
     assert "saved" not in early.stderr
 

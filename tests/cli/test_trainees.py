@@ -68,8 +68,8 @@ def test_rates_take_modalities_away():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"visible": "a"}, "both of --visible and --victim"),
-        ({"visible": "a", "victim": "b", "modalities": "a"}, "--modalities is for experts"),
+        ({"visible": "a"}, "both --visible and --victim"),
+        ({"visible": "a", "victim": "b", "modalities": "a"}, "--modalities does not go with"),
         ({"visible": "a", "victim": "b", "survival": "half"}, "'half' is not a number"),
         ({"settings": {"method": "smli"}}, "unknown method 'smli'; did you mean 'smil'"),
         ({"settings": {"method": "smil"}, "modalities": "a,a"}, "one or more different names"),

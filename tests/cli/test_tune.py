@@ -84,7 +84,7 @@ MISTAKES = [
     (["--space", "paper-mosy"], "did you mean 'paper-mosi'"),
     (["--space", "nowhere.toml"], "nowhere.toml"),
     (["--victim", "smell"], "no modality 'smell'"),
-    (["--seeds", "0,one"], "--seeds: '0,one' is none of 5, 0-4 and 0,3,7"),
+    (["--seeds", "0,one"], "--seeds '0,one': give a number (5), a range (0-4) or a list"),
     (["--set", "windw=3"], "did you mean 'window'"),
     (["--method", "mmalgn"], "did you mean 'mmalign'"),
     (["--setting", "C"], "setting must be A or B"),
@@ -104,7 +104,7 @@ def test_best_settings_train_to_the_best_score_and_mistakes_are_told(data, searc
     cases += [
         (["tune", tmp_path / "train", *start[2:]], "no valid split"),
         ([*start, "--out", searched], "holds another search"),
-        ([*start, "--out", data], "no directory of a search"),
+        ([*start, "--out", data], "not a directory of a search"),
         ([*start, "--out", tmp_path / "broken"], "not readable"),
     ]
     train, *answers = mmalign_many(
@@ -144,6 +144,6 @@ def test_children_of_a_killed_search_stop_and_it_goes_on(data, tmp_path):
     assert not outliving(workers, seconds=30)
     done = mmalign_alone(*command)
     assert done.returncode == 0, done.stderr
-    assert "going on after" in done.stderr
+    assert "resuming after" in done.stderr
     rows = list(csv.DictReader((tmp_path / "out" / "trials.csv").open()))
     assert sum(row["state"] == "complete" for row in rows) == 4

@@ -131,7 +131,7 @@ def test_moments_are_those_of_the_observed_steps():
 )
 def test_observed_that_does_not_fit_is_refused(observed):
     clip = Clip("a", 0.0, {"wrist": np.ones((2, 3))}, observed={"wrist": observed})
-    with pytest.raises(DataError, match=r"clip a, modality wrist: observed is .* a step"):
+    with pytest.raises(DataError, match=r"clip a, modality wrist: observed is .* per step"):
         split_of([clip])
 
 

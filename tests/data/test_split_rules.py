@@ -45,7 +45,7 @@ def test_rules_that_take_nothing_or_make_no_sense_are_refused():
     assert "Ids look like" in str(found.value)
     with pytest.raises(DataError, match="finds nothing in the id"):
         deal(small_dataset(), {"test": SplitRule(group="^(x+)", last=1)})
-    with pytest.raises(ConfigError, match="is no regular expression"):
+    with pytest.raises(ConfigError, match="is not a regular expression"):
         SplitRule(match="(")
     with pytest.raises(ConfigError, match="group and last go together"):
         SplitRule(last=3)

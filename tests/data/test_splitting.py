@@ -104,7 +104,7 @@ def test_no_group_is_in_two_splits_and_shares_are_near(data, valid, test, seed):
 
 def test_groups_that_do_not_do_are_refused():
     twin = synthetic_twin(TwinConfig(clips=(6, 2, 2))).dataset
-    with pytest.raises(DataError, match="does not tell whose clips these are"):
+    with pytest.raises(DataError, match="does not name the person or video of each clip"):
         split_by_group(twin)
     with pytest.raises(DataError, match="3 splits need as many groups, there are 2"):
         split_by_group(twin, groups=lambda i: "one" if i.endswith("0") else "two")

@@ -95,5 +95,5 @@ def test_an_unfinished_choice_and_a_foreign_directory_are_refused(conducted, tmp
         conduct(study, start_study(study, tmp_path / "out"), lambda *_: None)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "notes.txt").touch()
-    with pytest.raises(MMAlignError, match="exists and is no study"):
+    with pytest.raises(MMAlignError, match="exists and is not a study"):
         start_study(study, tmp_path / "other")

@@ -131,7 +131,7 @@ def test_other_data_is_refused(tmp_path):
 
 def test_a_foreign_directory_is_refused_untouched(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(MMAlignError, match="exists and is no grid"):
+    with pytest.raises(MMAlignError, match="exists and is not a grid"):
         tiny_grid(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 

@@ -57,3 +57,11 @@ def test_a_feature_that_only_rounds_is_constant():
     found = fit_ridge(features, random.normal(size=(20, 1))).ridge
     assert np.isinf(found.scale).tolist() == [False, True, False]
     np.testing.assert_array_equal(found.weights[1], 0)
+
+
+def test_features_that_never_change_predict_the_mean():
+    targets = np.array([[1.0], [2.0], [6.0]])
+    fit = fit_ridge(np.full((3, 4), 7.0), targets)
+    assert np.isfinite(fit.held_out).all()
+    assert fit.ridge.predict(np.full((2, 4), 7.0)) == pytest.approx(np.full((2, 1), 3.0))
+    assert fit.held_out[:, 0] == pytest.approx([4.0, 3.5, 1.5])

@@ -273,14 +273,14 @@ def test_patience_starts_after_the_warm_up(tmp_path):
 
 def test_a_foreign_directory_is_refused(tmp_path):
     (tmp_path / "note.txt").write_text("mine")
-    with pytest.raises(MMAlignError, match="no run directory"):
+    with pytest.raises(MMAlignError, match="not a run directory"):
         small_run(tmp_path).execute(ignore)
 
 
 def test_a_directory_of_hidden_files_is_refused_and_left_alone(tmp_path):
     (tmp_path / ".env.local").write_text("mine")
     (tmp_path / ".git").mkdir()
-    with pytest.raises(MMAlignError, match="no run directory"):
+    with pytest.raises(MMAlignError, match="not a run directory"):
         small_run(tmp_path).execute(ignore)
     assert {path.name for path in tmp_path.iterdir()} == {".env.local", ".git"}
 
@@ -294,6 +294,17 @@ def test_resuming_removes_the_run_s_own_drafts_only(tmp_path):
     small_run(out).execute(ignore)
     assert not any(file.exists() for file in drafts)
     assert all(file.exists() for file in others)
+
+
+def test_a_run_tells_what_it_resumes(tmp_path):
+    told: list[str] = []
+    fresh = small_run(tmp_path / "fresh", epochs=1)
+    fresh.execute(ignore, told.append)
+    assert told == []
+    out = interrupted(tmp_path / "run")
+    epochs = len((out / "metrics.jsonl").read_text().splitlines())
+    small_run(out).execute(ignore, told.append)
+    assert told == [f"epoch {epochs}"]
 
 
 def test_a_busy_directory_is_refused(tmp_path):

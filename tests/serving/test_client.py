@@ -43,5 +43,5 @@ def test_refusals_are_errors_with_a_code(url):
     with pytest.raises(ServiceError) as caught:
         mmalign.Client("http://127.0.0.1:9", retries=0).predict({"pose": np.zeros((1, 4))})
     assert caught.value.status == 0
-    with pytest.raises(ConfigError, match="no address"):
+    with pytest.raises(ConfigError, match="not an address"):
         mmalign.Client("127.0.0.1:8000")

@@ -27,24 +27,24 @@ BESIDE_A_STUDY = ("data", "out", "engine", "jobs", "address", "root", "only")
 def bench(
     context: typer.Context,
     data: options.Data,
-    out: Annotated[Path, typer.Option(help="Directory to create, or to go on with.")],
+    out: Annotated[Path, typer.Option(help="Directory to create or resume.")],
     suite: Annotated[
         list[str] | None,
         typer.Option(
-            help="subsets, random-missing, gaps; or the paper's main, ablation, window, epsilon, "
-            "speed, alignment, case, or all of these."
+            help="subsets, random-missing or gaps; the paper's main, ablation, window, epsilon, "
+            "speed, alignment or case; or all of the paper's. May be repeated."
         ),
     ] = None,
     modalities: Annotated[
         str | None,
-        typer.Option(help="Whose subsets to ask about, a,b,…  Default: all of the data's."),
+        typer.Option(help="Modalities whose subsets to test: a,b,…  Default: all."),
     ] = None,
     pairs: Annotated[
-        str | None, typer.Option(help="visible:victim,…  Default: all ordered pairs.")
+        str | None, typer.Option(help="Pairs, as visible:victim,…  Default: all ordered pairs.")
     ] = None,
     methods: Annotated[
         str | None,
-        typer.Option(help="Rows of the main table, a,b,…; of subsets: experts,minirocket,lb,…."),
+        typer.Option(help="Methods to compare: a,b,… (subsets: experts,minirocket,lb,…)."),
     ] = None,
     survival: Annotated[
         str, typer.Option(help="Shares of training clips that keep the victim.")
@@ -58,25 +58,29 @@ def bench(
     address: options.Address = None,
     keep: Annotated[
         Literal["weights", "best", "nothing"],
-        typer.Option(help="Which runs keep their weights: all, the best seed of each, none."),
+        typer.Option(help="Weights to keep: of all runs, of each best seed, or of none."),
     ] = "weights",
     root: Annotated[
-        Path | None, typer.Option(help="Where the paths in a study file start. Default: the file.")
+        Path | None,
+        typer.Option(
+            help="Directory that paths in a study file start from. Default: that of the file."
+        ),
     ] = None,
     only: Annotated[
-        list[str] | None, typer.Option(help="Of a study, this dataset only; may be repeated.")
+        list[str] | None, typer.Option(help="Run this dataset of a study only; may be repeated.")
     ] = None,
     only_list: Annotated[
-        bool, typer.Option("--list", help="Say what there is to do, and do nothing.")
+        bool, typer.Option("--list", help="List the runs, and which are done, without running any.")
     ] = False,
     non_finite: options.NonFinite = "reject",
     label: options.Label = None,
     vectors: options.Vectors = None,
 ) -> None:
-    """Run suites of experiments on a dataset, or all that a study file (.toml) states.
+    """Compare methods on a dataset, or on all datasets of a study file (.toml).
 
-    The same command resumes a grid that was stopped. Exits with 1 if some runs failed; they are
-    listed, and tried again next time.
+    Run the same command again to resume, and to retry runs that failed.
+
+    Exits with 1 if some runs failed.
     """
     from mmalign.experiments.engines.threads import ONE_THREAD
 
@@ -86,7 +90,9 @@ def bench(
         conduct_study(Path(data), root, only, options.make_engine(engine, jobs, address), out)
         return
     if not suite:
-        raise ConfigError("which suite? Give --suite subsets, or a study file in place of the data")
+        raise ConfigError(
+            "no suite given. Add --suite subsets, or give a study file (.toml) as the data"
+        )
     from mmalign.experiments.grid import extend_grid, plan_grid
     from mmalign.experiments.scope import Scope
     from mmalign.experiments.suites import all_pairs, list_entries
@@ -150,7 +156,7 @@ def choose_systems(suites: list[str], methods: str | None) -> dict[str, Any]:
             require_installed()
         elif MINIROCKET in names and not is_installed():
             names = [name for name in names if name != MINIROCKET]
-            typer.echo(f"MiniRocket is left out: it needs {INSTALL}", err=True)
+            typer.echo(f"skipping MiniRocket; to include it: {INSTALL}", err=True)
         found["candidates"] = find_candidates(names)
     return found
 

@@ -1,4 +1,4 @@
-"""`mmalign data …`: look at datasets and convert them."""
+"""`mmalign data …`: inspect, convert, split and verify datasets."""
 
 import json
 from pathlib import Path
@@ -11,14 +11,14 @@ from mmalign.cli.examples import examples
 from mmalign.cli.verify import verify
 
 app = typer.Typer(
-    help="Look at datasets, convert, split and verify them.",
+    help="Inspect, convert, split and verify datasets.",
     epilog=examples("data"),
     no_args_is_help=True,
 )
 
 
 Source = Annotated[
-    str, typer.Argument(help="Directory or file of any supported format; or smartwatch, twin.")
+    str, typer.Argument(help="Path of a dataset in any supported format, or smartwatch or twin.")
 ]
 
 app.command(epilog=examples("data verify"))(verify)
@@ -31,7 +31,7 @@ def inspect(
     label: options.Label = None,
     vectors: options.Vectors = None,
 ) -> None:
-    """Show what a dataset holds: splits, modalities, lengths, labels, missing, floors."""
+    """Show splits, modalities, lengths, labels and missing values of a dataset."""
     from mmalign.data.loading import open_dataset
     from mmalign.data.readers import ReadOptions
     from mmalign.evaluation.inspection import inspect_dataset
@@ -49,12 +49,12 @@ def inspect(
 @app.command(epilog=examples("data convert"))
 def convert(
     source: Source,
-    out: Annotated[Path, typer.Argument(help="Directory to create, in the native format.")],
+    out: Annotated[Path, typer.Argument(help="Directory to create.")],
     non_finite: options.NonFinite = "reject",
     label: options.Label = None,
     vectors: options.Vectors = None,
 ) -> None:
-    """Convert any supported format to the native one: Parquet files that any tool reads."""
+    """Convert a dataset to the native format: Parquet files that any tool reads."""
     from mmalign.data.loading import load_dataset
     from mmalign.data.native import write_native
 
@@ -70,25 +70,27 @@ def convert(
 @app.command(epilog=examples("data split"))
 def split(
     source: Source,
-    out: Annotated[Path, typer.Argument(help="Directory to create, in the native format.")],
+    out: Annotated[Path, typer.Argument(help="Directory to create.")],
     by: Annotated[
         str,
         typer.Option(
-            help="What is never shared between splits: subject, video, … (what the data tells), "
-            "clip, or a regular expression whose (part) of the id it is."
+            help="Unit that stays in one split: subject, video, … if the data names it; clip; or a "
+            "regular expression whose parentheses match that part of the id."
         ),
     ] = "group",
     valid: Annotated[float, typer.Option(help="Share of clips for validation.")] = 0.1,
-    test: Annotated[float | None, typer.Option(help="Share for the test. Default: 0.2")] = None,
-    test_from: Annotated[
-        str | None, typer.Option(help="Dataset whose clips are the test, all of them.")
+    test: Annotated[
+        float | None, typer.Option(help="Share of clips for testing. Default: 0.2")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Another seed, another draw.")] = 0,
+    test_from: Annotated[
+        str | None, typer.Option(help="Dataset to use as the test split, instead of --test.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the random assignment.")] = 0,
     non_finite: options.NonFinite = "reject",
     label: options.Label = None,
     vectors: options.Vectors = None,
 ) -> None:
-    """Deal clips into train, valid and test; no person or video is in two of them."""
+    """Split clips into train, valid and test, each person or video in one only."""
     from mmalign.cli.dealing import chosen_groups, describe_split, shares
     from mmalign.data import load_dataset, split_by_group, write_native
     from mmalign.data.splitting import with_test_from

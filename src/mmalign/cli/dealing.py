@@ -37,7 +37,7 @@ def chosen_groups(by: str) -> Callable[[str], str] | None:
     try:
         parts = re.compile(by).groups
     except re.error as error:
-        raise ConfigError(f"--by {by!r} is no regular expression: {error}") from error
+        raise ConfigError(f"--by {by!r} is not a regular expression: {error}") from error
     if parts == 0:
         known = suggestion(by, [*GROUPS, "clip"])
         raise ConfigError(f"--by {by!r}: {known}, or a pattern of ids such as '^(.*?)-'")

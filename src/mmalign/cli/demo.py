@@ -21,19 +21,22 @@ OWN = {"grid", "report", "model", "which.png", "clips.png", "missingness.png", "
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Directory for pictures, results and report.")] = Path(
-        "demo-output"
-    ),
+    out: Annotated[
+        Path, typer.Option(help="Directory for the pictures, results and report.")
+    ] = Path("demo-output"),
     epochs: Annotated[
-        int | None, typer.Option(min=1, help="Most epochs of training. Default: each one's own.")
+        int | None,
+        typer.Option(min=1, help="Maximum number of epochs. Default: that of each method."),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=2, help="Runs of each system.")] = 3,
+    seeds: Annotated[int, typer.Option(min=2, help="Number of seeds for each method.")] = 3,
 ) -> None:
-    """Train one model on smartwatch data, let each sensor die, and say whether to use it.
+    """Compare methods on smartwatch data while each sensor is switched off.
 
-    Beside it stand what one would train for each case alone, and a floor. It is
-    `mmalign bench smartwatch --suite subsets --seeds 3` with pictures. Start the same command again
-    to continue a demo that was stopped.
+    It trains one model for all cases, and rivals for each case alone.
+
+    It does what `mmalign bench smartwatch --suite subsets --seeds 3` does.
+
+    Run the same command again to resume an interrupted demo.
     """
     from mmalign.experiments.engines.threads import ONE_THREAD
 
@@ -66,7 +69,7 @@ def _require_own(out: Path) -> None:
     strangers = {file.name for file in out.iterdir()} - OWN if out.is_dir() else set()
     if out.is_file() or strangers:
         found = "it is a file" if out.is_file() else f"it holds {min(strangers)}"
-        raise ConfigError(f"--out {out}: not a directory of the demo ({found}); name another")
+        raise ConfigError(f"--out {out}: not a directory of the demo ({found}); choose another")
 
 
 def _introduce(dataset: "Dataset") -> None:
@@ -74,9 +77,10 @@ def _introduce(dataset: "Dataset") -> None:
     train, test = dataset["train"], dataset["test"]
     people = {split: len({*(dataset[split].groups or ())}) for split in dataset.splits}
     typer.echo(
-        f"Which of {dataset.task.outputs} exercises is a person with a smartwatch doing? "
-        f"{len(train)} clips of {people['train']} people to learn from, {len(test)} of "
-        f"{people['test']} others to test on; sensors: {', '.join(dataset.modalities)}."
+        f"Task: recognise {dataset.task.outputs} exercises of people who wear a smartwatch, "
+        f"from {' and '.join(dataset.modalities)}.\n"
+        f"Data: {len(train)} training clips of {people['train']} people, {len(test)} test clips of "
+        f"{people['test']} other people."
     )
 
 
@@ -124,7 +128,7 @@ def _conclude(grid: "Grid", out: Path) -> None:
     save_answer(panel, out / "which.png")
     trained = next(placed for placed in grid.placed if placed.entry.system == ONE_MODEL)
     mmalign.load(grid.run_folder(trained.address)).save(out / "model")
-    typer.echo(f"picture: {out}/which.png (and the data: {out}/clips.png)")
+    typer.echo(f"picture: {out}/which.png (the data: {out}/clips.png)")
     typer.echo(f"report: {write_report(grid, out / 'report')}")
     typer.echo(f"try it in a browser: {_command()} serve {out}/model --examples smartwatch")
 
@@ -136,13 +140,16 @@ def _print_scores(panel: "SubsetPanel") -> None:
     from mmalign.experiments.report.subset_scores import subset_title
     from mmalign.experiments.systems import LOWER, ONE_MODEL
 
-    titles = {ONE_MODEL: "experts, one model", LOWER: "LB, the paper's network, one for each"}
+    titles = {
+        ONE_MODEL: "experts, one model for all",
+        LOWER: "LB, the paper's network, one per subset",
+    }
     floor = [100 * panel.floor(subset, panel.measure) for subset in panel.subsets]
     rows = {f"{CONSTANT}, the majority class": floor}
     for system in panel.systems:
-        title = titles.get(system, f"{system} + ridge, one for each")
+        title = titles.get(system, f"{system} + ridge, one per subset")
         rows[title] = [100 * panel.mean(system, subset) for subset in panel.subsets]
-    typer.secho(f"test accuracy with what is left of the sensors ({panel.over})", bold=True)
+    typer.secho(f"Test accuracy by available sensors ({panel.over})", bold=True)
     print_table([*map(subset_title, panel.subsets)], rows, form="{:.1f} %")
 
 

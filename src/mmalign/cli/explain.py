@@ -1,4 +1,4 @@
-"""`mmalign explain`: why a run answers as it does to one clip."""
+"""`mmalign explain`: why a run predicts what it does for one clip."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,20 +13,24 @@ def explain(
     run: options.RunPath,
     data: options.Data,
     clip: Annotated[str, typer.Option(help="Id of the clip.")],
-    out: Annotated[Path, typer.Option(help="Picture to write.")] = Path("plan.png"),
+    out: Annotated[Path, typer.Option(help="Picture to write: .png, .svg or .pdf.")] = Path(
+        "plan.png"
+    ),
     source: Annotated[
-        str | None, typer.Option(help="Of a network: the modality to align from.")
+        str | None, typer.Option(help="Networks only: modality to align from.")
     ] = None,
-    target: Annotated[str | None, typer.Option(help="And the one to align to.")] = None,
+    target: Annotated[str | None, typer.Option(help="Networks only: modality to align to.")] = None,
     without: options.Without = None,
     non_finite: options.NonFinite = "reject",
     label: options.Label = None,
     vectors: options.Vectors = None,
     device: options.Device = "auto",
 ) -> None:
-    """Show the answer to a clip, its label and the answer without each modality, and draw why.
+    """Explain the prediction for one clip, and draw it.
 
-    The picture shows what each modality says; for the paper's, how two modalities line up.
+    It prints the label, the prediction, and the prediction without each modality.
+
+    The picture shows the evidence of each modality (experts) or the alignment (networks).
     """
     from mmalign.data import load_dataset
     from mmalign.errors import ConfigError
@@ -44,7 +48,7 @@ def explain(
         for line in _lines(model, found, told):
             typer.echo(line)
     elif source is not None or target is not None:
-        raise ConfigError("experts do not align: leave --source and --target out")
+        raise ConfigError("experts do not align modalities: remove --source and --target")
     else:
         _explain_evidence(model, found, out, told)
     typer.echo(f"picture: {out}")

@@ -13,10 +13,11 @@ def export(
     to: Annotated[Literal["onnx"], typer.Option(help="Format to write.")] = "onnx",
     out: Annotated[Path, typer.Option(help="File to write.")] = Path("model.onnx"),
 ) -> None:
-    """Write a run as an ONNX file: any subset of the modalities, raw features, no mmalign needed.
+    """Write a run as an ONNX file that runs without mmalign.
 
-    Its answers are compared with the run's own; if they differ by more than 1e-5, nothing is
-    written.
+    The file takes raw features of any subset of the modalities.
+
+    Nothing is written if its outputs differ from the run's by more than 1e-5.
     """
     import mmalign
     from mmalign.export.writing import export_onnx
@@ -24,5 +25,5 @@ def export(
     done = export_onnx(mmalign.load(run, device="cpu"), out)
     takes = ", ".join(f"{name} [batch, time, {dim}]" for name, dim in done.dims.items())
     typer.echo(f"{to}: {done.path} ({done.size / 1e6:.1f} MB)")
-    typer.echo(f"takes {takes}, and <modality>.length [batch], 0 where it is missing")
-    typer.echo(f"at most {done.difference:.1e} away from the run's own answers on made-up clips")
+    typer.echo(f"inputs: {takes}; and <modality>.length [batch], 0 if missing")
+    typer.echo(f"largest difference from the run on made-up clips: {done.difference:.1e}")

@@ -30,7 +30,7 @@ class GridProgress(Display):
 
     def __enter__(self) -> "GridProgress":
         if self.done:
-            typer.echo(f"{self.done} of {self.total} runs are done already", err=True)
+            typer.echo(f"{self.done} of {self.total} runs are already done", err=True)
         if sys.stderr.isatty() and self.costs:
             self.bar = start_bar("", self.total, is_kept=True, left=_clock(None))
             self._update()
@@ -49,7 +49,7 @@ class GridProgress(Display):
             what = self.grid.describe(event.address)
             self._say(f"{what}: {event.state}" + (f", {event.error}" if event.error else ""))
         elif event.state == "died":
-            self._say(f"{self.grid.describe(event.address)}: {event.error}; once more")
+            self._say(f"{self.grid.describe(event.address)}: {event.error}; trying once more")
         self._update()
 
     def seconds_left(self) -> float | None:
@@ -66,7 +66,7 @@ class GridProgress(Display):
             counted = f"[{self.done + self.failed}/{self.total}{left}]"
             typer.echo(f"{counted} {text}", err=True)
         elif not text.endswith(": done"):
-            self.bar.console.print(text, markup=False, highlight=False)
+            self.say(text)
 
     def _update(self) -> None:
         if self.bar is None:

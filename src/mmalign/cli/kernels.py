@@ -1,4 +1,4 @@
-"""Kernels are compiled at their first use on a machine; a person who waits is told so."""
+"""Compile kernels at their first use on a machine, and say so."""
 
 import os
 import subprocess
@@ -13,14 +13,14 @@ MODULE = "mmalign.experts.compile"
 
 
 def compile_once() -> None:
-    """Compile all kernels, with a sign of life, unless some were compiled and kept before.
+    """Compile all kernels behind a progress bar, unless the cache has some.
 
     A process of its own does it, so that workers find them all. If it fails, they are compiled
     where they are needed.
     """
     if _are_kept():
         return
-    told = "first use: compiling kernels for this machine, a minute or two"
+    told = "first use: compiling kernels for this machine (a minute or two)"
     bar = start_bar(told, None) if sys.stderr.isatty() else None
     if bar is None:
         typer.echo(told, err=True)

@@ -53,7 +53,7 @@ class ModalityLine(Display):
 
     def __init__(self, *, is_on: bool, events: Callable[[], Any] | None = None) -> None:
         if events is not None:
-            raise ConfigError("--tensorboard: experts have no losses to show; leave it out")
+            raise ConfigError("--tensorboard: experts have no losses to show; remove the option")
         self.is_on = is_on
 
     def __enter__(self) -> "ModalityLine":

@@ -14,7 +14,7 @@ from mmalign.version import __version__
 
 app = typer.Typer(
     name="mmalign",
-    help="Prediction from parallel sequences when a whole modality is missing.",
+    help="Predict from parallel sequences when modalities are missing.",
     epilog=examples(""),
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -52,11 +52,11 @@ def options(
         ),
     ] = False,
 ) -> None:
-    """Prediction from parallel sequences when a whole modality is missing."""
+    """Predict from parallel sequences when modalities are missing."""
 
 
 def main() -> None:
-    """Run the command line; an error of ours is one line and exit code 2."""
+    """Run the command line; our own errors print one line and exit with 2."""
     heed_termination()
     _show_what_the_terminal_can()
     try:
@@ -71,7 +71,7 @@ def main() -> None:
     except (MemoryError, RuntimeError) as error:
         if not is_memory_exhausted(error):
             raise
-        told = "not enough memory. Give shorter or fewer clips, or a smaller dim or batch_size."
+        told = "not enough memory. Use shorter or fewer clips, or a smaller dim or batch_size."
         typer.echo(f"error: {told}", err=True)
         sys.exit(2)
     except UnicodeEncodeError as error:
@@ -84,7 +84,7 @@ def main() -> None:
 
 
 def _show_what_the_terminal_can() -> None:
-    """Write signs that the terminal does not know as their numbers."""
+    """Escape characters that the terminal cannot encode."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""`mmalign methods`: what can stand in for a missing modality."""
+"""`mmalign methods`: the methods that replace a missing modality."""
 
 import json
 
@@ -8,9 +8,9 @@ from mmalign.cli import options
 
 
 def methods(as_json: options.AsJson = False) -> None:
-    """List the methods: where they come from, parameters they add, cost, and what they do.
+    """List the methods that replace a missing modality.
 
-    Cost is what a training epoch takes beside one of zero-fill.
+    The cost is the time of a training epoch relative to zero-fill.
     """
     import torch
     from rich.console import Console
@@ -35,6 +35,7 @@ def methods(as_json: options.AsJson = False) -> None:
         table.add_row(name, source, f"{count:,}", f"{cost:.1f}x", summary)
     Console().print(table)
     typer.echo(
-        "experts, the default without --visible and --victim, impute nothing: each modality has\n"
-        "experts of its own, and what those say that a clip has is added up."
+        "The default, experts, imputes nothing: it adds up the evidence of the\n"
+        "modalities that a clip has. It is used unless you pass --method, or\n"
+        "--visible and --victim."
     )

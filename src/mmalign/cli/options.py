@@ -18,42 +18,49 @@ if TYPE_CHECKING:
     from mmalign.experiments.source import Source
 
 Data = Annotated[
-    str, typer.Argument(help="Dataset: directory or file of any supported format, or a name.")
+    str, typer.Argument(help="Path of a dataset in any supported format, or a built-in name.")
 ]
-RunPath = Annotated[str, typer.Argument(help="Run directory, as mmalign train wrote it.")]
+RunPath = Annotated[str, typer.Argument(help="Run directory written by mmalign train.")]
 NonFinite = Annotated[
     Literal["reject", "zero", "clip", "gap"],
-    typer.Option(help="What to do about NaN and infinity; gap: such steps are missing."),
+    typer.Option(help="How to treat NaN and infinity; gap: count such steps as missing."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-Label = Annotated[str | None, typer.Option(help="Which label to take where there are several.")]
-Vectors = Annotated[Path | None, typer.Option(help="Word vectors for files that store words only.")]
+Label = Annotated[str | None, typer.Option(help="Label to use if there are several.")]
+Vectors = Annotated[
+    Path | None, typer.Option(help="Word vectors, for files that store only words.")
+]
 
-Visible = Annotated[str, typer.Option(help="Modality that is always there.")]
+Visible = Annotated[str, typer.Option(help="Modality that every clip has.")]
 Victim = Annotated[str, typer.Option(help="Modality that may be missing.")]
 Survival = Annotated[float, typer.Option(help="Share of clips that keep the victim.")]
-Method = Annotated[str | None, typer.Option(help="Method that imputes. Default: mmalign.")]
-ConfigFile = Annotated[Path | None, typer.Option(help="TOML file of settings.")]
+Method = Annotated[str | None, typer.Option(help="Imputer, see mmalign methods. Default: mmalign.")]
+ConfigFile = Annotated[Path | None, typer.Option(help="TOML file with settings.")]
 Settings = Annotated[
-    list[str] | None, typer.Option("--set", help="A setting, e.g. --set window=4.")
+    list[str] | None,
+    typer.Option("--set", help="One setting, e.g. --set window=4; may be repeated."),
 ]
 Strong = Annotated[
     bool,
-    typer.Option("--strong", help="Stronger inputs, layers and recipe than the paper prints."),
+    typer.Option("--strong", help="Use better inputs, layers and recipe than the paper."),
 ]
-Seeds = Annotated[str, typer.Option(help="How many, or which: 5, 0-4, 0,3,7.")]
+Seeds = Annotated[str, typer.Option(help="Number of seeds (5), or the seeds (0-4, or 0,3,7).")]
 
 EngineName = Annotated[
-    Literal["local", "ray"], typer.Option(help="Processes of this machine, or a Ray cluster.")
+    Literal["local", "ray"], typer.Option(help="Use processes on this machine, or a Ray cluster.")
 ]
-Jobs = Annotated[int | None, typer.Option(help="Runs at a time; bench: one a core by default.")]
+Jobs = Annotated[
+    int | None, typer.Option(help="Runs at a time. Default: one (tune), one per core (bench).")
+]
 Address = Annotated[
-    str | None, typer.Option(help="Ray cluster, host:port. Default: one of our own.")
+    str | None, typer.Option(help="Ray cluster, host:port. Default: start one on this machine.")
 ]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda, …")]
-Threads = Annotated[int, typer.Option(min=1, help="Threads; one is fastest for small models.")]
+Device = Annotated[str, typer.Option(help="Device for torch: auto, cpu, cuda, …")]
+Threads = Annotated[
+    int, typer.Option(min=1, help="Number of threads; 1 is fastest for small models.")
+]
 Without = Annotated[
-    str | None, typer.Option(help="Take these modalities, a,b,…, away from every clip first.")
+    str | None, typer.Option(help="Modalities to remove from every clip first: a,b,…")
 ]
 
 
@@ -135,7 +142,7 @@ def parse_settings(pairs: list[str]) -> dict[str, Any]:
     for pair in pairs:
         name, sign, text = pair.partition("=")
         if not sign:
-            raise ConfigError(f"--set {pair!r} is not of the form name=value")
+            raise ConfigError(f"--set {pair!r}: write it as name=value")
         try:
             parsed[name.strip()] = tomllib.loads(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError:
@@ -164,7 +171,7 @@ def having_any(split: "Split", modalities: Sequence[str]) -> "Split":
     left_out = len(split) - int(has_any.sum())
     if left_out in (0, len(split)):  # where no clip has any, the model says what is wrong
         return split
-    text = f"note: {left_out} clips with none of {', '.join(modalities)} are left out"
+    text = f"note: leaving out {left_out} clips with none of {', '.join(modalities)}"
     typer.echo(text, err=True)
     return split.select(np.flatnonzero(has_any))
 
@@ -179,7 +186,7 @@ def take_away(split: "Split", without: str | None, model: "MMAlign") -> "Split":
         if modality in model.needs:
             others = ", ".join(name for name in model.reads if name not in model.needs)
             raise DataError(
-                "the run cannot do without its visible modality",
+                "the run needs its visible modality",
                 modality=modality,
                 fix=f"It was trained for clips that may lack {others}.",
             )
@@ -190,8 +197,8 @@ def take_away(split: "Split", without: str | None, model: "MMAlign") -> "Split":
             )
         if modality not in model.reads:
             raise DataError(
-                f"the run does not read {modality!r}; nothing would change without it",
-                fix=f"It reads {', '.join(model.reads)}.",
+                f"the run does not use {modality!r}",
+                fix=f"It uses {', '.join(model.reads)}.",
             )
         split = split.without(modality, split.ids)
     return split
@@ -214,9 +221,11 @@ def parse_seeds(text: str) -> list[int]:
         try:
             seeds = [seed for part in split_list(text) for seed in seed_range(part)]
         except ValueError as error:
-            raise ConfigError(f"--seeds: {text!r} is none of 5, 0-4 and 0,3,7") from error
+            raise ConfigError(
+                f"--seeds {text!r}: give a number (5), a range (0-4) or a list (0,3,7)"
+            ) from error
     if not seeds:
-        raise ConfigError(f"--seeds: {text!r} leaves none; give a number of 1 or more")
+        raise ConfigError(f"--seeds {text!r}: give at least one seed")
     return seeds
 
 

@@ -1,4 +1,4 @@
-"""`mmalign report`: a page, tables and figures from the results of a grid."""
+"""`mmalign report`: turn the results of a grid into a page, tables and figures."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,10 +12,13 @@ if TYPE_CHECKING:
 def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Directory of a grid or a study.")],
     out: Annotated[
-        Path | None, typer.Option(help="Where to write.", show_default="DIR/report")
+        Path | None, typer.Option(help="Directory to write.", show_default="DIR/report")
     ] = None,
 ) -> None:
-    """Write report.html, report.md, LaTeX and CSV tables and figures; unfinished grids are fine."""
+    """Turn results into a page, tables (Markdown, LaTeX, CSV) and figures.
+
+    The grid or study need not be finished.
+    """
     from mmalign.experiments.conducting import is_study
 
     target = out or folder / "report"

@@ -10,25 +10,37 @@ from mmalign.errors import ConfigError, MMAlignError
 
 def serve(
     run: options.RunPath,
-    host: Annotated[str, typer.Option(help="Address to listen on; default: this machine only.")] = (
-        "127.0.0.1"
-    ),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8000,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; 0.0.0.0 opens it to other machines.")
+    ] = ("127.0.0.1"),
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")
+    ] = 8000,
     examples: Annotated[
-        str | None, typer.Option(help="Dataset whose clips the page shows; any format, or a name.")
+        str | None, typer.Option(help="Dataset whose clips the page shows.")
     ] = None,
-    max_batch: Annotated[int, typer.Option(min=1, help="Clips computed at once.")] = 8,
-    max_queue: Annotated[int, typer.Option(min=1, help="Clips that may wait.")] = 8,
-    max_clips: Annotated[int, typer.Option(min=1, help="Clips of a request.")] = 256,
-    max_steps: Annotated[int, typer.Option(min=1, help="Steps of a sequence.")] = 2000,
-    max_bytes: Annotated[int, typer.Option(min=1, help="Bytes of a request.")] = 8 << 20,
+    max_batch: Annotated[
+        int, typer.Option(min=1, help="Maximum number of clips computed together.")
+    ] = 8,
+    max_queue: Annotated[
+        int, typer.Option(min=1, help="Maximum number of clips in the queue.")
+    ] = 8,
+    max_clips: Annotated[
+        int, typer.Option(min=1, help="Maximum number of clips per request.")
+    ] = 256,
+    max_steps: Annotated[int, typer.Option(min=1, help="Maximum length of a sequence.")] = 2000,
+    max_bytes: Annotated[int, typer.Option(min=1, help="Maximum size of a request in bytes.")] = 8
+    << 20,
     device: options.Device = "auto",
     threads: options.Threads = 1,
 ) -> None:
-    """Answer over HTTP, whatever modalities a request brings; open the address for a page.
+    """Serve predictions over HTTP, with a page to try them.
 
-    POST /v1/predict takes clips, /v1/stream a live sensor; GET /v1/model tells what the model
-    reads. SIGTERM answers what was sent, then ends.
+    POST /v1/predict takes clips with any subset of the modalities.
+
+    The WebSocket /v1/stream takes live sensors; GET /v1/model describes the model.
+
+    On SIGTERM the service answers the requests it has, and exits.
     """
     try:
         from mmalign.serving.server import bind, make_server
@@ -58,4 +70,4 @@ def serve(
 
 
 def _announce(address: str) -> None:
-    typer.echo(f"serving: {address}  (Ctrl-C stops)")
+    typer.echo(f"serving: {address}  (Ctrl-C to stop)")

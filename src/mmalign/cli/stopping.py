@@ -1,4 +1,4 @@
-"""Stops that are asked for, by Ctrl-C or SIGTERM: a command says what is saved, and ends."""
+"""Ctrl-C and SIGTERM: a command says what is saved, and exits."""
 
 import signal
 from pathlib import Path
@@ -10,11 +10,11 @@ INTERRUPTED, TERMINATED = 130, 143
 
 
 class TerminatedError(KeyboardInterrupt):
-    """SIGTERM, which is taken as Ctrl-C is."""
+    """SIGTERM, handled like Ctrl-C."""
 
 
 def heed_termination() -> None:
-    """Let SIGTERM end the process as Ctrl-C does: what is open is closed, workers are ended."""
+    """Let SIGTERM end the process as Ctrl-C does, closing files and ending workers."""
     signal.signal(signal.SIGTERM, _terminate)
 
 
@@ -24,11 +24,11 @@ def _terminate(_number: int, _frame: FrameType | None) -> None:
 
 
 def exit_code(stop: KeyboardInterrupt) -> int:
-    """What a shell expects of a process that a signal ended."""
+    """The exit code that shells expect of a process ended by a signal."""
     return TERMINATED if isinstance(stop, TerminatedError) else INTERRUPTED
 
 
 def say_stopped(stop: KeyboardInterrupt, saved: str, out: Path) -> typer.Exit:
-    """Tell what is saved and how to go on; returns what to raise."""
-    typer.echo(f"stopped: {saved}; the same command goes on. {out}", err=True)
+    """Say what is saved and how to resume; returns the exception to raise."""
+    typer.echo(f"stopped: {saved} in {out}. Run the same command again to resume.", err=True)
     return typer.Exit(exit_code(stop))

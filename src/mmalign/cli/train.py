@@ -14,33 +14,40 @@ from mmalign.cli.stopping import say_stopped
 
 def train(
     data: options.Data,
-    out: Annotated[Path, typer.Option(help="Run directory to create, or to resume.")],
+    out: Annotated[Path, typer.Option(help="Run directory to create or resume.")],
     modalities: Annotated[
-        str | None, typer.Option(help="Modalities to use, a,b,…  Default: all.")
+        str | None, typer.Option(help="Modalities to use: a,b,…  Default: all.")
     ] = None,
     visible: Annotated[
-        str | None, typer.Option(help="The paper's protocol: modality that is always there.")
+        str | None, typer.Option(help="Paper's protocol: modality that every clip has.")
     ] = None,
     victim: Annotated[
-        str | None, typer.Option(help="The paper's protocol: modality that may be missing.")
+        str | None, typer.Option(help="Paper's protocol: modality that may be missing.")
     ] = None,
     survival: Annotated[
         str | None,
-        typer.Option(help="Share of clips that keep a modality, a=0.9,b=0.5; or the victim, 0.1."),
+        typer.Option(
+            help="Share of clips that keep each modality (a=0.9,b=0.5) or the victim (0.1)."
+        ),
     ] = None,
     setting: Annotated[
         str | None,
-        typer.Option(help="A: victim missing in all of valid and test; B: as in train. Default: A"),
+        typer.Option(
+            help="A: valid and test lack the victim; B: they lack it as often as train. Default: A"
+        ),
     ] = None,
     method: Annotated[
         str | None,
-        typer.Option(help="experts, or what imputes: mmalign, …  Default for a pair: mmalign."),
+        typer.Option(help="experts (default), or an imputer: mmalign (default for a pair), …"),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Weights, order, dropout and masks.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of weights, batch order, dropout and masks. Default: 0")
+    ] = None,
     config: options.ConfigFile = None,
     settings: options.Settings = None,
     improved: Annotated[
-        bool, typer.Option("--improved", help="Both passes and step contrast, on top of the paper.")
+        bool,
+        typer.Option("--improved", help="Add both passes and step contrast to the paper's method."),
     ] = False,
     strong: options.Strong = False,
     non_finite: options.NonFinite = "reject",
@@ -49,12 +56,12 @@ def train(
     device: options.Device = "auto",
     threads: options.Threads = 1,
     tensorboard: Annotated[
-        bool, typer.Option("--tensorboard", help="Write events into OUT/tensorboard.")
+        bool, typer.Option("--tensorboard", help="Write TensorBoard events to OUT/tensorboard.")
     ] = False,
 ) -> None:
-    """Train one model on all modalities as they are, or the paper's method on a pair.
+    """Train one model on all modalities, or the paper's method on a pair.
 
-    Start the same command again to continue a run that was stopped.
+    Run the same command again to resume an interrupted run.
     """
     import torch
 
@@ -92,10 +99,10 @@ def train(
     with join_world(place) as world, line(is_on=world.is_leader, events=events) as live:
         run = Run(make(dataset, place, world), out)
         try:
-            result = run.execute(live.show)
+            result = run.execute(live.show, lambda saved: _say_resuming(live, saved, out))
         except FinishedFolderError:
             result = run.result()
-            typer.echo(f"this run is finished already: {out}", err=True)
+            live.say(f"already done: {out} is a finished run")
         except KeyboardInterrupt as stop:
             live.stop()
             raise say_stopped(stop, run.progress(), out) from None
@@ -103,6 +110,11 @@ def train(
         if world.is_leader:
             show = _print_subsets if "subsets" in result else _print_result
             show(result, run.seconds(), out)
+
+
+def _say_resuming(live: Any, saved: str, out: Path) -> None:
+    if live.is_on:
+        live.say(f"resuming {out} after {saved}")
 
 
 def _only(dataset: Any, names: list[str]) -> Any:
@@ -124,8 +136,8 @@ def _check_splits(dataset: Any, data: str, needed: tuple[str, ...]) -> None:
             raise DataError(
                 f"there is no {name} split, only {', '.join(dataset.splits)}",
                 file=data,
-                fix="Say in the data which clip is in which split, or deal the clips anew: "
-                f"mmalign data split {shlex.quote(data)} dealt --by {by}, and train on dealt.",
+                fix="Add a column 'split' to the data, or let mmalign split it: "
+                f"mmalign data split {shlex.quote(data)} dealt --by {by}; then train on dealt.",
             )
 
 

@@ -46,12 +46,12 @@ class Asked:
     def __post_init__(self) -> None:
         problems = []
         if (self.visible is None) != (self.victim is None):
-            problems.append("give both of --visible and --victim, or none")
+            problems.append("give both --visible and --victim, or neither")
         if not self.has_pair and self.setting is not None:
             problems.append("--setting needs --visible and --victim")
         if self.has_pair and self.modalities is not None:
             problems.append(
-                "--modalities is for experts and networks: leave --visible and --victim out"
+                "--modalities does not go with --visible and --victim: remove one or the other"
             )
         if problems:
             raise ConfigError(problems)

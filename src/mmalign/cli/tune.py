@@ -21,21 +21,27 @@ def tune(
     data: options.Data,
     visible: options.Visible,
     victim: options.Victim,
-    out: Annotated[Path, typer.Option(help="Directory of the search to create, or to resume.")],
+    out: Annotated[Path, typer.Option(help="Search directory to create or resume.")],
     survival: options.Survival = 0.1,
     setting: Annotated[
-        str, typer.Option(help="A: victim missing in all of valid; B: as in train.")
+        str, typer.Option(help="A: valid lacks the victim; B: it lacks it as often as train.")
     ] = "A",
     method: options.Method = None,
     space: Annotated[
         str,
-        typer.Option(help="paper-mosi, paper-mosei, paper-meld, ranges, or a TOML file."),
+        typer.Option(
+            help="Search space: paper-mosi, paper-mosei, paper-meld, ranges, or a TOML file."
+        ),
     ] = "ranges",
-    trials: Annotated[int, typer.Option(help="Trials in all, those of earlier starts too.")] = 30,
+    trials: Annotated[
+        int, typer.Option(help="Total number of trials, earlier ones included.")
+    ] = 30,
     seeds: Annotated[
-        str, typer.Option(help="A trial is the mean over so many, or these: 3, 0-2, 0,3,7.")
+        str, typer.Option(help="Seeds to average over: a number (3), or the seeds (0-2, or 0,3,7).")
     ] = "1",
-    search_seed: Annotated[int, typer.Option(help="Order of a grid, or the sampler's draws.")] = 0,
+    search_seed: Annotated[
+        int, typer.Option(help="Seed of the search: order of a grid, or draws of the sampler.")
+    ] = 0,
     settings: options.Settings = None,
     engine: options.EngineName = "local",
     jobs: options.Jobs = 1,
@@ -45,9 +51,9 @@ def tune(
     vectors: options.Vectors = None,
     device: options.Device = "auto",
 ) -> None:
-    """Search for the settings that validate best; the test split is not read.
+    """Search for the settings with the best validation score.
 
-    Start the same command again to continue a search that was stopped.
+    It never reads the test split. Run the same command again to resume.
     """
     from mmalign.experiments.engines.threads import ONE_THREAD
 
@@ -114,7 +120,7 @@ class SearchProgress(Display):
             return
         if self.seen is None:
             if finished:
-                typer.echo(f"going on after {len(finished)} trials, {best}", err=True)
+                typer.echo(f"resuming after {len(finished)} trials, {best}", err=True)
             self.seen = {trial.number for trial in finished}
         for trial in finished:
             if trial.number not in self.seen:

@@ -12,10 +12,10 @@ from mmalign.cli import options
 def evaluate(
     run: options.RunPath,
     data: options.Data,
-    split: Annotated[str, typer.Option(help="Which split to score.")] = "test",
+    split: Annotated[str, typer.Option(help="Split to score.")] = "test",
     without: options.Without = None,
     as_is: Annotated[
-        bool, typer.Option("--as-is", help="Do not take away what the run's masks took away.")
+        bool, typer.Option("--as-is", help="Score complete clips, without the masks of the run.")
     ] = False,
     non_finite: options.NonFinite = "reject",
     label: options.Label = None,
@@ -24,9 +24,11 @@ def evaluate(
     threads: options.Threads = 1,
     as_json: options.AsJson = False,
 ) -> None:
-    """Score a run on labelled data beside the floor; its own data is scored under its masks.
+    """Print the metrics of a run on labelled data, beside those of a constant.
 
-    Other data, even of the same ids, is scored as it is.
+    The data that the run was trained on is scored under the run's masks.
+
+    Other data, even with the same ids, is scored without masks.
     """
     from mmalign.cli.tables import print_scores
     from mmalign.data import load_dataset
@@ -53,7 +55,7 @@ def predict(
     out: Annotated[
         Path, typer.Option(help="File to write: .parquet, .csv or .jsonl; - prints CSV.")
     ] = Path("predictions.parquet"),
-    split: Annotated[str | None, typer.Option(help="This split only. Default: all.")] = None,
+    split: Annotated[str | None, typer.Option(help="Split to predict. Default: all.")] = None,
     without: options.Without = None,
     non_finite: options.NonFinite = "reject",
     label: options.Label = None,
@@ -61,7 +63,7 @@ def predict(
     device: options.Device = "auto",
     threads: options.Threads = 1,
 ) -> None:
-    """Predict on every clip of a dataset, whatever modalities are there."""
+    """Write a prediction for every clip of a dataset."""
     from mmalign.cli.writing import STDOUT, check_ending, write_table
     from mmalign.data import load_dataset
 
@@ -91,9 +93,9 @@ def _under_masks(run: str, dataset: Any, split: str, model: Any, *, as_json: boo
         return dataset
     # Ids alone may be numbers that any file has.
     if is_trained_on(Path(run), dataset, list(model.reads)):
-        typer.echo("under the run's masks; --as-is leaves them out", err=as_json)
+        typer.echo("scored under the masks of the run; --as-is scores without them", err=as_json)
         return masks.apply(dataset)
-    told = "not the data the run was trained on: scored as it is, without the run's masks"
+    told = "not the data that the run was trained on: scored without the run's masks"
     typer.echo(told, err=as_json)
     return dataset
 

@@ -16,9 +16,9 @@ def verify(
     label: options.Label = None,
     vectors: options.Vectors = None,
 ) -> None:
-    """Compare a dataset with the published ones: hashes, counts, folds, page checksums.
+    """Check hashes, counts, folds and page checksums against published datasets.
 
-    Exits with 1 if something is off.
+    Exits with 1 if a check fails.
     """
     from mmalign.data.known import verify as check
     from mmalign.data.readers import ReadOptions

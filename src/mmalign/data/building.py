@@ -1,4 +1,4 @@
-"""A dataset made of clips: with it, the command line and every file format can be used."""
+"""Make a dataset from clips, for the command line and for files."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,11 +16,11 @@ from mmalign.errors import DataError, located
 
 
 def dataset_from(clips: Clips | Mapping[str, Clips], *, non_finite: Policy = "reject") -> Dataset:
-    """A dataset of labelled clips; `write_native` stores it, `split_by_group` deals it.
+    """Make a dataset from labelled clips; `write_native` stores it, `split_by_group` splits it.
 
     Args:
-        clips: All in `train`; or the clips of each split, `{"train": …, "test": …}`.
-        non_finite: What becomes of NaN and infinity: `reject`, `zero`, `clip` or `gap`.
+        clips: Clips, which all go to `train`; or clips by split, `{"train": …, "test": …}`.
+        non_finite: How to treat NaN and infinity: `reject`, `zero`, `clip` or `gap`.
 
     Raises:
         DataError: If a clip has no label, features differ in width, or a value is not finite.

@@ -27,11 +27,11 @@ Observed = Bool[np.ndarray, " _"]
 
 @dataclass(frozen=True)
 class Clip:
-    """One sample: id, label, one sequence per modality (None where it is missing).
+    """One sample: id, label, and one sequence per modality (None if it is missing).
 
-    A clip that is to be predicted needs no label: `Clip("new", sequences={…})`.
-    `observed` tells, for a modality with gaps, which of its steps are there; what stands at the
-    others is never looked at. `group` is the person or video that the clip belongs to.
+    A clip to predict needs no label: `Clip("new", sequences={…})`.
+    `observed` marks the recorded steps of a modality with gaps; values at other steps are ignored.
+    `group` is the person or video that the clip comes from.
 
     >>> import numpy as np
     >>> clip = Clip("a", 1.5, {"text": np.zeros((3, 2), np.float32), "audio": None})

@@ -13,10 +13,10 @@ class Dataset:
     """Splits of clips that share a task and modalities.
 
     Attributes:
-        task: What is predicted.
+        task: What to predict.
         dims: Feature dimension of each modality, in the order of the source.
         splits: `train`, `valid`, `test`; at least one of them.
-        notes: What a reader wants its user to know, e.g. which label column it took.
+        notes: Decisions that a reader made, e.g. which label column it used.
     """
 
     task: Task
@@ -70,7 +70,7 @@ class Dataset:
                 )
 
     def only(self, modalities: Sequence[str]) -> "Dataset":
-        """The same clips with these modalities alone.
+        """Keep only these modalities.
 
         Raises:
             DataError: If one of them is not in the data.

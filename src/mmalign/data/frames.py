@@ -1,4 +1,4 @@
-"""Clips out of tables: long frames with a row for each step, or rows with a clip each."""
+"""Make clips from tables: long frames with one row per step, or rows with one clip each."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -24,27 +24,26 @@ def clips_from_frames(
     label: str = "label",
     group: str | None = None,
 ) -> list[Clip]:
-    """Clips from long tables, in which each row is a step of a clip.
+    """Make clips from long tables, in which each row is one step of a clip.
 
     A frame is a pandas, Polars or Arrow table, a dict of columns, or the path of a CSV or Parquet
     file. A clip without rows lacks the modality. Empty cells are NaN.
 
     Args:
-        frames: One frame for each modality, `{modality: frame}`, whose columns are its features;
-            or one frame for all, whose columns `modalities` assigns.
-        labels: A frame with a row for each clip. Without it, label and group are columns of the
-            frames, where there are such.
-        modalities: The columns of each modality. By default those of its frame; for one frame,
-            `wrist.x` is the feature x of the modality wrist. In one frame, a row in which all
-            columns of a modality are empty is no step of it: each may have its own rate.
-        clip: The column that names the clip.
-        time: The column to sort by; where there is none called time, rows are in order.
-        label: The column with the label; clips that are predicted need none.
-        group: The column that tells the person or video.
+        frames: One frame per modality, `{modality: frame}`, whose columns are its features; or one
+            frame for all modalities.
+        labels: A frame with one row per clip. Default: label and group are columns of the frames.
+        modalities: The columns of each modality. Default: all columns of its frame; in one frame
+            for all, `wrist.x` is the feature x of the modality wrist. There, a row in which all
+            columns of a modality are empty adds no step to it, so each may have its own rate.
+        clip: Column with the id of the clip.
+        time: Column to sort by. Without such a column, rows are in order.
+        label: Column with the label; clips to predict need none.
+        group: Column with the person or video.
 
     Raises:
-        DataError: If a column is not there or not of numbers, or a clip has two labels or none of
-            the modalities.
+        DataError: If a column is missing or not numeric, or a clip has two labels or none of the
+            modalities.
 
     >>> wrist = {"clip": ["a", "a", "b"], "x": [1.0, 2.0, 3.0], "label": ["run", "run", "walk"]}
     >>> clips = clips_from_frames({"wrist": wrist, "pose": {"clip": ["b"], "angle": [0.5]}})
@@ -77,18 +76,18 @@ def clips_from_rows(
     label: str = "label",
     group: str | None = None,
 ) -> list[Clip]:
-    """Clips from rows that hold a clip each: a list of dicts, or a Hugging Face `Dataset`.
+    """Make clips from rows, one per clip: a list of dicts, or a Hugging Face `Dataset`.
 
     Args:
-        rows: Each with a nested list or an array `[time, dim]` for every modality that it has.
-        modalities: Their names; other columns are left alone.
-        id: The column that names the clip; without such a column, positions do.
-        label: The column with the label. Where the rows know the names of classes, as those of
-            Hugging Face do, labels are names.
-        group: The column that tells the person or video.
+        rows: Each with a nested list or an array `[time, dim]` for every modality it has.
+        modalities: Columns that are modalities; other columns are ignored.
+        id: Column with the id of the clip. Without such a column, clips are numbered.
+        label: Column with the label. If a Hugging Face dataset names its classes, labels are
+            these names.
+        group: Column with the person or video.
 
     Raises:
-        DataError: If a row has none of the modalities, or a sequence is no table of numbers.
+        DataError: If a row has none of the modalities, or a sequence is not a table of numbers.
 
     >>> clips_from_rows([{"file": "x.wav", "label": "run", "wrist": [[0.5], [1.0]]}], ["wrist"])
     [Clip('clip0', 'run', wrist [2, 1])]

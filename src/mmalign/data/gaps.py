@@ -53,7 +53,7 @@ def declared_gaps(clip: Clip, modality: str, steps: Steps) -> Steps | None:
     unknown = set(clip.observed).difference(clip.sequences)
     if unknown:
         raise DataError(
-            f"observed names {min(unknown)!r}, which is no modality of the clip",
+            f"observed names {min(unknown)!r}, which is not a modality of the clip",
             clip=clip.id,
             fix=f"The clip has {', '.join(clip.sequences)}.",
         )
@@ -66,6 +66,6 @@ def declared_gaps(clip: Clip, modality: str, steps: Steps) -> Steps | None:
             f"the sequence has {len(steps)} steps",
             clip=clip.id,
             modality=modality,
-            fix="Give one True or False a step.",
+            fix="Give one True or False per step.",
         )
     return with_gaps(steps, observed)

@@ -79,7 +79,7 @@ def labels_in(y: object, rows: Split | list[Clip]) -> list[Label | None]:
     if any(isinstance(label, Clip | Mapping) for label in given):
         raise _no_labels(given[0])
     if len(given) != len(ids):
-        raise DataError(f"{len(given)} labels for {len(ids)} clips", fix="Give one label a clip.")
+        raise DataError(f"{len(given)} labels for {len(ids)} clips", fix="Give one label per clip.")
     return [_plain(label, clip_id) for label, clip_id in zip(given, ids, strict=True)]
 
 
@@ -265,8 +265,8 @@ def _no_clip(given: object, where: str = "") -> DataError:
 
 def _no_labels(given: object) -> DataError:
     return DataError(
-        f"y holds no labels but {type(given).__name__}",
-        fix="Give one label a clip; validation clips are valid=….",
+        f"y must hold labels, not {type(given).__name__}",
+        fix="Give one label per clip; pass validation clips as valid=….",
     )
 
 

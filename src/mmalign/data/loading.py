@@ -20,7 +20,7 @@ BUILT_IN: Mapping[str, Callable[[], Dataset]] = {
 
 
 def open_dataset(path: str | PathLike[str], options: ReadOptions | None = None) -> Dataset:
-    """The dataset as it is stored, non-finite values included; for looking at it.
+    """Open a dataset as it is stored, non-finite values included.
 
     Raises:
         DataError: If there is no such dataset, or it is not sound.
@@ -53,10 +53,10 @@ def load_dataset(
 
     Args:
         path: Directory or file; or `smartwatch` or `twin`, which come with the install.
-        non_finite: What to do about NaN and infinity: `reject`, `zero` or `clip`, or
-            `gap`, which takes such steps as missing.
-        label: Which label to take where a file has several.
-        vectors: Word vectors for layouts that store words only.
+        non_finite: How to treat NaN and infinity: `reject`, `zero` or `clip`, or
+            `gap`, which counts such steps as missing.
+        label: Label to use if a file has several.
+        vectors: Word vectors, for layouts that store only words.
 
     Raises:
         DataError: If it cannot be read, is not sound, or is not finite under `reject`.

@@ -174,8 +174,8 @@ def _rejection(summary: NonFinite) -> DataError:
         modality=summary.modality,
         step=summary.first_step,
         feature=summary.first_feature,
-        fix="Mend the source, or choose a policy: --non-finite zero, --non-finite clip, or "
-        "--non-finite gap, which takes such steps as missing.",
+        fix="Fix the source, or choose a policy: --non-finite zero, --non-finite clip, or "
+        "--non-finite gap, which counts such steps as missing.",
     )
 
 

@@ -34,7 +34,9 @@ class SplitRule:
             try:
                 re.compile(getattr(self, name) or "")
             except re.error as error:
-                problems.append(f"{name} {getattr(self, name)!r} is no regular expression: {error}")
+                problems.append(
+                    f"{name} {getattr(self, name)!r} is not a regular expression: {error}"
+                )
         if (self.group is None) != (self.last is None):
             problems.append("group and last go together: clips of the last groups")
         if problems:

@@ -1,4 +1,4 @@
-"""Make splits for data that came without them."""
+"""Split data into train, valid and test."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,11 +12,11 @@ from mmalign.errors import ConfigError, DataError
 
 
 def split_by(dataset: Dataset, choose: Callable[[str], str | None]) -> Dataset:
-    """The same clips in new splits.
+    """Assign all clips to new splits.
 
     Args:
-        dataset: Clips in any splits; all of them are dealt anew.
-        choose: The split of the clip with this id: `train`, `valid`, `test`; None leaves it out.
+        dataset: Clips in any splits.
+        choose: Function from a clip's id to `train`, `valid` or `test`; None leaves the clip out.
 
     Raises:
         DataError: If it names another split, or leaves every clip out.
@@ -36,7 +36,7 @@ def split_by(dataset: Dataset, choose: Callable[[str], str | None]) -> Dataset:
                 raise DataError(
                     f"no split is called {name!r}",
                     clip=clip_id,
-                    fix=f"Answer {', '.join(SPLITS)}, or None to leave the clip out.",
+                    fix=f"Return {', '.join(SPLITS)}, or None to leave the clip out.",
                 )
             rows.setdefault(name, []).append(row)
         for name in SPLITS:
@@ -47,9 +47,9 @@ def split_by(dataset: Dataset, choose: Callable[[str], str | None]) -> Dataset:
 
 
 def random_split(*, valid: float = 0.1, test: float = 0.2, seed: int = 0) -> Callable[[str], str]:
-    """A chooser for `split_by` that deals clips at random, the same way on every machine.
+    """Make a rule for `split_by` that assigns clips at random, the same on every machine.
 
-    It looks at ids only, so neither order nor other clips matter; shares are met on average.
+    It depends on ids alone, so neither order nor other clips matter; shares are met on average.
 
     Raises:
         ConfigError: If the shares are not between 0 and 1.
@@ -75,17 +75,17 @@ def split_by_group(
     seed: int = 0,
     groups: Callable[[str], str] | None = None,
 ) -> Dataset:
-    """Deal all clips anew so that no group, person or video, is in two splits.
+    """Assign all clips to new splits so that each group, person or video, is in one of them.
 
-    Groups are drawn by a hash until a split has its share of clips, or the nearest to it; each
-    split that is asked for has one group at least.
+    A hash orders the groups, and each split takes groups until its share of clips is reached as
+    nearly as possible. Each split gets at least one group.
 
     Args:
         dataset: Clips in any splits.
         valid: Share of clips for validation; 0 leaves the split out.
-        test: Share for the test.
-        seed: Another seed, another draw.
-        groups: From a clip's id to its group; without it, as the data tells.
+        test: Share of clips for testing.
+        seed: Seed of the order.
+        groups: Function from a clip's id to its group. Default: the groups of the clips.
 
     Raises:
         ConfigError: If the shares leave nothing for train.
@@ -118,15 +118,15 @@ def group_members(
     """The ids of each group's clips.
 
     Raises:
-        DataError: If the data does not tell groups, and no one else does.
+        DataError: If neither the data nor `groups` names the groups.
     """
     members: dict[str, list[str]] = {}
     for name, split in dataset.splits.items():
         if groups is None and split.groups is None:
             raise DataError(
-                "the data does not tell whose clips these are",
+                "the data does not name the person or video of each clip",
                 split=name,
-                fix="Store a column 'group' (person or video), or say how ids tell it.",
+                fix="Add a column 'group' (person or video), or give a pattern: --by '^(.*?)-'.",
             )
         known = split.groups if groups is None else [groups(clip_id) for clip_id in split.ids]
         for clip_id, group in zip(split.ids, known or (), strict=True):

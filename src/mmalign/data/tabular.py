@@ -37,7 +37,7 @@ def to_table(frame: Frame) -> pa.Table:
     except (pa.ArrowException, TypeError, ValueError) as error:
         reason = (str(error).splitlines() or [""])[0]
         raise DataError(
-            f"no table but {type(frame).__name__} ({reason})",
+            f"not a table but {type(frame).__name__} ({reason})",
             fix="Give a DataFrame, a dict of columns, or the path of a CSV or Parquet file.",
         ) from error
 
@@ -56,7 +56,7 @@ def _read(file: Path) -> pa.Table:
     except (pa.ArrowException, OSError) as error:
         reason = (str(error).splitlines() or [""])[0]
         raise DataError(
-            f"not a readable table ({reason})", file=file, fix="Save it anew as CSV or Parquet."
+            f"not a readable table ({reason})", file=file, fix="Save it again as CSV or Parquet."
         ) from error
 
 
@@ -84,12 +84,17 @@ def numbers_of(table: pa.Table, names: list[str]) -> Float32[np.ndarray, "rows c
         is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
         if not (is_number or pa.types.is_boolean(kind) or pa.types.is_null(kind)):
             raise DataError(
-                f"column {name!r} holds {kind}, not numbers",
-                fix="Leave the column out, or say with modalities={…} which columns are features.",
+                f"column {name!r} holds {_in_words(kind)}, not numbers",
+                fix="Remove the column, or name the feature columns in Python: modalities={…}.",
             )
         column = table.column(name).cast(pa.float32(), safe=False)
         found[:, index] = column.to_numpy(zero_copy_only=False) if len(table) else []
     return found
+
+
+def _in_words(kind: pa.DataType) -> str:
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return "text" if is_text else str(kind)
 
 
 def require_column(table: pa.Table, name: str) -> None:

@@ -25,7 +25,7 @@ def known_cleaning(non_finite: Cleaning) -> Cleaning:
     """
     if non_finite not in WAYS:
         near = suggestion(str(non_finite), WAYS)
-        raise ConfigError(f"non_finite {non_finite!r} is no way to clean clips; {near}")
+        raise ConfigError(f"unknown non_finite {non_finite!r}; {near}")
     return non_finite
 
 

@@ -1,4 +1,4 @@
-"""What every estimator can do, and which of the two a call of `MMAlign` makes."""
+"""The interface of all estimators; calling `MMAlign` makes one of the right kind."""
 
 from collections.abc import Callable, Mapping
 from os import PathLike
@@ -28,23 +28,26 @@ Groups = Callable[[str], str]
 
 
 class MMAlign:
-    """Predicts from parallel sequences, of which any clip may lack some.
+    """Predict from parallel sequences when clips lack some of them.
 
-    `MMAlign()` takes all modalities that the training clips have, and answers for any subset of
-    them: see `mmalign.estimator.experts.ExpertsMMAlign`. `MMAlign(visible=…, victim=…)` is the
-    paper's method for one pair of modalities: see `mmalign.estimator.pair.PairMMAlign`. With
-    `method="mmalign"` or another of its rows, the paper's network takes any number of them: see
-    `mmalign.estimator.network.NetworkMMAlign`.
+    The arguments choose the kind of model:
+
+    - `MMAlign()` uses all modalities of the training clips and answers for any subset of them
+      (`mmalign.estimator.experts.ExpertsMMAlign`).
+    - `MMAlign(visible=…, victim=…)` is the paper's method for a pair of modalities
+      (`mmalign.estimator.pair.PairMMAlign`).
+    - `MMAlign(method="mmalign")`, or another imputer, is the paper's network for any number of
+      modalities (`mmalign.estimator.network.NetworkMMAlign`).
 
     Args:
-        visible: The modality that is always there, and
-        victim: the one that may be missing; or
-        modalities: which to use where any may be missing; by default all.
-        method: `experts`, or what imputes; `mmalign methods` lists them.
+        visible: Modality that every clip has.
+        victim: Modality that may be missing.
+        modalities: Modalities to use if any of them may be missing. Default: all.
+        method: `experts`, or an imputer; `mmalign methods` lists them.
         device: `auto`, `cpu`, `cuda`, ….
-        non_finite: What becomes of NaN and infinity in clips, in training and prediction alike:
-            `reject`; `gap`, which takes such steps as missing; or `zero`.
-        settings: Of the method, e.g. `seed=1`, or `window=8` for the paper's.
+        non_finite: How `fit` and `predict` treat NaN and infinity: `reject` refuses them, `gap`
+            counts such steps as missing, and `zero` replaces the values by 0.
+        settings: Settings of the method, e.g. `seed=1`, or `window=8` for the paper's.
 
     >>> MMAlign(), MMAlign(modalities=["text", "face"], seed=1), MMAlign("text", "face", window=4)
     (MMAlign(), MMAlign(modalities=['text', 'face'], seed=1), MMAlign('text', 'face', window=4))
@@ -53,7 +56,7 @@ class MMAlign:
     non_finite: Cleaning = "reject"
 
     def __new__(cls, *args: Any, **settings: Any) -> "MMAlign":
-        """An estimator of the kind that the arguments ask for.
+        """Make an estimator of the kind that the arguments ask for.
 
         Raises:
             ConfigError: If one of a pair is not named, or a pair and other modalities are.
@@ -71,24 +74,24 @@ class MMAlign:
         groups: Groups | None = None,
         verbose: bool = False,
     ) -> "MMAlign":
-        """Learn from clips, complete and incomplete ones.
+        """Train on clips, any of which may lack modalities.
 
         Args:
-            X: Training clips, or a dataset with `train` and perhaps `valid`.
-            y: Their labels, one a clip; without them, each clip has its own.
-            valid: Validation clips, with labels of their own.
-            groups: From a clip's id to its person or video.
-            verbose: Whether to tell on stderr how it goes.
+            X: Training clips, or a dataset with `train` and optionally `valid`.
+            y: One label per clip. Default: the labels that the clips carry.
+            valid: Labelled validation clips.
+            groups: Function from a clip's id to its person or video.
+            verbose: Whether to print progress to stderr.
         """
         raise NotImplementedError
 
     @property
     def task(self) -> Task | None:
-        """What is predicted; none before `fit`."""
+        """The task that the model learned; None before `fit`."""
         raise NotImplementedError
 
     def prepared(self, clips: Clips) -> Split:
-        """The clips as the model sees them: checked, and its modalities only."""
+        """Check clips, and keep only the modalities that the model reads."""
         raise NotImplementedError
 
     @property
@@ -98,7 +101,7 @@ class MMAlign:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Those of them that no clip may lack."""
+        """The modalities that no clip may lack."""
         return ()
 
     @property
@@ -107,11 +110,11 @@ class MMAlign:
         return True
 
     def table(self, splits: Mapping[str, Split]) -> pa.Table:
-        """Predictions and which modalities were there: one row a clip."""
+        """Predictions, and which modalities each clip had: one row per clip."""
         raise NotImplementedError
 
     def answers(self, clips: Clips) -> Labels:
-        """One answer a clip in the task's terms: a number, or the index of a class."""
+        """One answer per clip: a number, or the index of a class."""
         raise NotImplementedError
 
     def predict_proba(self, X: Clips) -> Float[np.ndarray, "clips classes"]:
@@ -123,7 +126,7 @@ class MMAlign:
         raise NotImplementedError
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """All constructor arguments, as `sklearn.base.clone` wants them."""
+        """All constructor arguments, as scikit-learn expects them."""
         raise NotImplementedError
 
     def arguments(self) -> dict[str, Any]:
@@ -137,9 +140,9 @@ class MMAlign:
     # --- answers in the user's terms ------------------------------------------------------
 
     def predict(self, X: Clips) -> Shaped[np.ndarray, " clips"]:
-        """One prediction a clip: a number, or a class as the training labels wrote it.
+        """Predict one label per clip: a number, or a class as the training labels named it.
 
-        Labels are not looked at: clips may have any, or none.
+        The clips need no labels; any labels they have are ignored.
 
         Raises:
             DataError: If a clip has none of the model's modalities, or features that do not fit.
@@ -149,11 +152,11 @@ class MMAlign:
         return self.task.as_given()[found] if isinstance(self.task, Classification) else found
 
     def score(self, X: Clips, y: Any = None) -> float:
-        """Accuracy, or R² where numbers are predicted; `metrics` has all others.
+        """Accuracy, or R² for a regression; `metrics` has all metrics.
 
         Args:
             X: Clips.
-            y: Their labels, one a clip; without them, each clip has its own.
+            y: One label per clip. Default: the labels that the clips carry.
 
         Raises:
             DataError: If a clip has no label, or none of the model's modalities.
@@ -164,11 +167,11 @@ class MMAlign:
         return agreement(task, self.answers(rows), labels)
 
     def metrics(self, X: Clips, y: Any = None) -> dict[str, float]:
-        """All metrics of the task on labelled clips; classes are compared by name.
+        """Compute all metrics of the task; classes are compared by name.
 
         Args:
             X: Clips.
-            y: Their labels, one a clip; without them, each clip has its own.
+            y: One label per clip. Default: the labels that the clips carry.
 
         Raises:
             DataError: If a clip has no label, or one that the model does not know, or none of its
@@ -192,10 +195,10 @@ class MMAlign:
         clips: Clips,  # noqa: ARG002
         target: str | None = None,  # noqa: ARG002
     ) -> list[Float[np.ndarray, "_ _"]]:
-        """Stand-ins for a missing modality; in a pair, for the victim.
+        """Hidden sequences that replace a missing modality; in a pair, the victim.
 
         Raises:
-            MMAlignError: If the model leaves out what is missing.
+            MMAlignError: If the model does not impute.
         """
         raise MMAlignError(f"this model does not impute{_ONLY_PAIR}")
 
@@ -205,7 +208,7 @@ class MMAlign:
         source: str | None = None,  # noqa: ARG002
         target: str | None = None,  # noqa: ARG002
     ) -> list[Float[np.ndarray, "_ _"]]:
-        """Plans between two modalities; in a pair, from visible to victim.
+        """Alignment plans between two modalities; in a pair, from visible to victim.
 
         Raises:
             MMAlignError: If the model does not align.
@@ -241,7 +244,7 @@ class MMAlign:
 
     @property
     def classes_(self) -> Shaped[np.ndarray, " classes"]:
-        """The classes as the training labels wrote them, in the order of `predict_proba`.
+        """The classes as the training labels named them, in the order of `predict_proba`.
 
         Raises:
             AttributeError: If the model is not fitted or predicts numbers, as in scikit-learn.
@@ -253,12 +256,12 @@ class MMAlign:
     # --- files ----------------------------------------------------------------------------
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write config, weights, model card and manifest into a directory of their own.
+        """Write config, weights, model card and manifest to a directory.
 
-        A model that is there is replaced as a whole: a kill leaves the old one or the new.
+        A model in the directory is replaced atomically: a kill leaves the old one or the new one.
 
         Raises:
-            MMAlignError: If the model is not fitted, or there is anything else than a saved model.
+            MMAlignError: If the model is not fitted, or the directory holds something else.
         """
         replace_saved(Path(path).resolve(), with_cleaning(self.saved(), self.non_finite))
 
@@ -266,7 +269,7 @@ class MMAlign:
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, device: str = "auto") -> "MMAlign":
-        """The model that `save` or `mmalign train` wrote, on whatever device it was trained.
+        """Load a model that `save` or `mmalign train` wrote, on any device.
 
         Args:
             path: Its directory.
@@ -285,7 +288,7 @@ class MMAlign:
 
     @classmethod
     def from_pretrained(cls, name: str | PathLike[str], *, device: str = "auto") -> "MMAlign":
-        """A model from a directory, or from the Hugging Face Hub by name.
+        """Load a model from a directory, or from the Hugging Face Hub by name.
 
         Args:
             name: The directory, or the name on the Hub.
@@ -308,8 +311,7 @@ class MMAlign:
 
 
 _ONLY_PAIR = (
-    ": a modality that is missing is left out of its sum. "
-    "MMAlign(visible=…, victim=…) is the paper's method, which does."
+    ": it leaves missing modalities out. MMAlign(visible=…, victim=…), the paper's method, does."
 )
 
 

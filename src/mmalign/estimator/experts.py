@@ -1,4 +1,4 @@
-"""The default estimator: experts that answer for every subset of modalities."""
+"""The default estimator: experts that predict from any subset of modalities."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -38,14 +38,14 @@ NAMES = ("modalities", "seed", "epochs", "device", "non_finite")
 
 
 class ExpertsMMAlign(MMAlign):
-    """Learns each modality by itself, and adds up what those say that a clip has.
+    """Learn each modality separately, and add up the evidence of those that a clip has.
 
     Args:
-        modalities: Which to use; all that the training clips have by default.
-        seed: Initial weights, random features, order of batches.
-        epochs: Passes of the networks over the clips.
-        device: `auto` or `cpu`: experts compute on the CPU.
-        non_finite: What becomes of NaN and infinity: `reject`, `gap` or `zero`.
+        modalities: Modalities to use. Default: all that the training clips have.
+        seed: Seed of initial weights, random features and batch order.
+        epochs: Number of training epochs of the networks.
+        device: `auto` or `cpu`; experts compute on the CPU.
+        non_finite: How to treat NaN and infinity: `reject`, `gap` or `zero`.
         method: `experts`.
 
     >>> from mmalign.data import TwinConfig, synthetic_twin
@@ -78,7 +78,7 @@ class ExpertsMMAlign(MMAlign):
         self.experts = Experts(self.modalities, seed=seed, epochs=epochs)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
-        """All constructor arguments, as `sklearn.base.clone` wants them."""
+        """All constructor arguments, as scikit-learn expects them."""
         return {name: getattr(self, name) for name in NAMES}
 
     arguments = get_params
@@ -97,15 +97,15 @@ class ExpertsMMAlign(MMAlign):
         groups: Groups | None = None,
         verbose: bool = False,
     ) -> "ExpertsMMAlign":
-        """Learn from clips, of which any may lack any modality.
+        """Train on clips, any of which may lack any modality.
 
         Args:
             X: Training clips, or a dataset with `train`.
-            y: Their labels, one a clip; without them, each clip has its own.
-            valid: Validation clips: checked, and otherwise not used, as nothing is selected.
-            groups: From a clip's id to its person or video. How sequences are centred and scaled is
-                then chosen on people or videos that were left out, otherwise on single clips.
-            verbose: Whether to tell on stderr which modality is learned.
+            y: One label per clip. Default: the labels that the clips carry.
+            valid: Validation clips. They are checked but not used: nothing is selected on them.
+            groups: Function from a clip's id to its person or video. Centring and scaling are
+                then chosen on held-out people or videos, and otherwise on held-out clips.
+            verbose: Whether to print progress to stderr.
 
         Raises:
             DataError: If a modality or the labels are not in the clips, a clip has no modality at
@@ -132,7 +132,7 @@ class ExpertsMMAlign(MMAlign):
 
     @property
     def task(self) -> Task | None:
-        """What is predicted; none before `fit`."""
+        """The task that the model learned; None before `fit`."""
         return self.experts.task
 
     def prepared(self, clips: Clips) -> Split:

@@ -1,4 +1,4 @@
-"""An estimator around a network: any of its modalities may be missing."""
+"""The paper's network for any number of modalities, any of which may be missing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -49,12 +49,12 @@ from mmalign.training.methods import configure, find_method, seen_subset, settin
 
 
 class NetworkMMAlign(MMAlign):
-    """Trains on clips that lack any of the modalities, and predicts on such clips.
+    """Train the paper's network on clips that may lack any of the modalities.
 
     Args:
-        modalities: Which to read; all that the training clips have by default.
+        modalities: Modalities to use. Default: all that the training clips have.
         device: `auto`, `cpu`, `cuda`, ….
-        non_finite: What becomes of NaN and infinity: `reject`, `gap` or `zero`.
+        non_finite: How to treat NaN and infinity: `reject`, `gap` or `zero`.
         settings: Any field of `mmalign.training.config.Config`, e.g. `window=8`.
 
     >>> from mmalign.data.joint_twin import JointTwinConfig, joint_twin
@@ -89,11 +89,11 @@ class NetworkMMAlign(MMAlign):
     # --- scikit-learn's manners -----------------------------------------------------------
 
     def _named(self) -> dict[str, Any]:
-        """The arguments that are no settings."""
+        """The arguments that are not settings."""
         return {"modalities": self.modalities, "device": self.device, "non_finite": self.non_finite}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
-        """All constructor arguments, as `sklearn.base.clone` wants them."""
+        """All constructor arguments, as scikit-learn expects them."""
         return {**self._named(), **config_to_json(self.config)}
 
     def arguments(self) -> dict[str, Any]:
@@ -116,15 +116,15 @@ class NetworkMMAlign(MMAlign):
         groups: Groups | None = None,
         verbose: bool = False,
     ) -> "NetworkMMAlign":
-        """Learn from clips, complete and incomplete ones; keep the epoch that validates best.
+        """Train on complete and incomplete clips, and keep the epoch that validates best.
 
         Args:
-            X: Training clips, or a dataset with `train` and perhaps `valid`.
-            y: Their labels, one a clip; without them, each clip has its own.
-            valid: Validation clips; without them, 15 % of the training clips are set aside.
-            groups: From a clip's id to its person or video: a group is set aside as a whole.
-                Without it, as the data tells.
-            verbose: Whether to tell on stderr how each epoch validates.
+            X: Training clips, or a dataset with `train` and optionally `valid`.
+            y: One label per clip. Default: the labels that the clips carry.
+            valid: Validation clips. Default: 15 % of the training clips are set aside.
+            groups: Function from a clip's id to its person or video, which is set aside as a
+                whole. Default: the groups of the clips.
+            verbose: Whether to print the scores of each epoch to stderr.
 
         Raises:
             DataError: If a modality or the labels are not in the clips, or validation clips have
@@ -249,7 +249,7 @@ class NetworkMMAlign(MMAlign):
     def align(
         self, clips: Clips, source: str | None = None, target: str | None = None
     ) -> list[Float[np.ndarray, "_ _"]]:
-        """One dense plan `[source time, target time]` a clip.
+        """One dense plan `[source time, target time]` per clip.
 
         The solver's where the clip has the target, the fitter's prediction where it has not.
 

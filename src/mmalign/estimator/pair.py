@@ -1,4 +1,4 @@
-"""The paper's estimator: one modality is always there, one may be missing."""
+"""The paper's estimator: every clip has one modality, and may lack the other."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,13 +23,13 @@ from mmalign.training.methods import find_method, settings_of
 
 
 class PairMMAlign(NetworkMMAlign):
-    """Trains on clips of which some lack the victim, and predicts on clips of either kind.
+    """Train the paper's method on clips of which some lack the victim.
 
     Args:
-        visible: The modality that is always there.
-        victim: The modality that may be missing.
+        visible: Modality that every clip has.
+        victim: Modality that may be missing.
         device: `auto`, `cpu`, `cuda`, ….
-        non_finite: What becomes of NaN and infinity: `reject`, `gap` or `zero`.
+        non_finite: How to treat NaN and infinity: `reject`, `gap` or `zero`.
         settings: Any field of `mmalign.training.config.Config`, e.g. `window=8`.
 
     >>> from mmalign import MMAlign

@@ -146,7 +146,7 @@ def draw_plans(
 
 
 def draw_evidence(explanation: Explanation, title: str, file: Path) -> None:
-    """Draw how much each modality speaks for the answer, and the answer without each."""
+    """Draw the evidence of each modality for the prediction, and the prediction without each."""
     answer = explanation.answer
     terms = {" + ".join(share.modalities): share.evidence for share in explanation.shares}
     figure = Figure(figsize=(9, 0.5 * len(terms) + 1.6), layout="constrained")
@@ -154,12 +154,13 @@ def draw_evidence(explanation: Explanation, title: str, file: Path) -> None:
     _draw_bars(left, terms)
     left.set_title(f"evidence for {answer.label}", fontsize=9, parse_math=False)
     left.axvline(0, color="black", linewidth=0.8)
-    asked = {"all that is there": answer}
+    asked = {"all available": answer}
     asked |= {f"without {name}": said for name, said in explanation.without.items()}
     _draw_bars(right, {case: one.value for case, one in asked.items()})
     for row, one in enumerate(asked.values()):
         right.text(0, row, f" {one}", va="center", fontsize=8, parse_math=False)
-    right.set_title(f"what is said of {answer.label}", fontsize=9, parse_math=False)
+    what = "prediction" if answer.share is None else f"probability of {answer.label}"
+    right.set_title(what, fontsize=9, parse_math=False)
     figure.suptitle(title, parse_math=False)
     figure.savefig(file, dpi=130)
 

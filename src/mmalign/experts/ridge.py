@@ -76,7 +76,7 @@ def fit_ridge(
     gram = standard @ standard.T
     values, vectors = np.linalg.eigh(gram)
     values = np.maximum(values, 0.0)
-    size = np.trace(gram) / len(gram)
+    size = np.trace(gram) / len(gram) or 1.0  # 0 if every feature is constant
     rotated = vectors.T @ centred
     best: tuple[float, float, np.ndarray] | None = None
     for penalty in PENALTIES * size:

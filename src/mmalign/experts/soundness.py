@@ -46,7 +46,7 @@ def check_panel(panel: Panel) -> None:
     for subset, weights in panel.weights.items():
         _check(f"weights of {subset}", weights, (len(panel.members_of(subset)),))
     if not np.isfinite(panel.centre):
-        raise ValueError("the centre is no number")
+        raise ValueError("the centre is not a number")
 
 
 def check_member(member: ModalityExperts, channels: int, outputs: int) -> None:
@@ -72,7 +72,7 @@ def check_member(member: ModalityExperts, channels: int, outputs: int) -> None:
     if taps.network.outputs != outputs:
         raise ValueError("the network answers another number of outputs")
     if not np.isfinite([ridge.motion_gain, taps.mean, taps.scale, member.skill]).all():
-        raise ValueError("a scale is no number")
+        raise ValueError("a scale is not a number")
 
 
 def finite(arrays: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:

@@ -70,7 +70,7 @@ def refuse_foreign(folder: Path, *, marker: str, what: str, born: Collection[Pat
         return
     ours = {folder / LOCK, *born, *drafts_of(folder / marker)}
     if not folder.is_dir() or set(folder.iterdir()) - ours:
-        raise ForeignFolderError(f"{folder}: exists and is no {what}. Give another --out.")
+        raise ForeignFolderError(f"{folder}: exists and is not a {what}. Give another --out.")
 
 
 def keep_identity(folder: Path, identity: dict[str, Any], *, marker: str, what: str) -> None:

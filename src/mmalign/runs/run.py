@@ -74,8 +74,14 @@ class Run:
     trainee: Trainee
     out: Path
 
-    def execute(self, watch: Watch = lambda *_: None) -> Result:
-        """Train, or go on where a killed run stopped; returns the content of `result.json`.
+    def execute(
+        self, watch: Watch = lambda *_: None, on_resume: Callable[[str], None] = lambda _: None
+    ) -> Result:
+        """Train, or resume where a killed run stopped; returns the content of `result.json`.
+
+        Args:
+            watch: Called after each epoch, or each modality of experts.
+            on_resume: Called with what is saved, in words, if there is something to resume.
 
         Raises:
             BusyFolderError: If another process is at it.
@@ -86,6 +92,9 @@ class Run:
         """
         self.check()
         with self._claimed():
+            saved = self._saved()
+            if saved is not None:
+                on_resume(saved)
             return self._train(watch)
 
     def check(self) -> None:
@@ -101,13 +110,9 @@ class Run:
         return float(read_record(self.out, TIMING)["seconds"])
 
     def progress(self) -> str:
-        """What is saved of a run that was stopped, in words."""
-        try:
-            records = read_regular(self.out / METRICS).splitlines()
-        except OSError:
-            return "nothing is saved yet"
-        noun = "modality" if records and b'"modality"' in records[-1] else "epoch"
-        return f"{noun} {len(records)} is saved"
+        """Say what is saved of a run that was stopped."""
+        saved = self._saved()
+        return "nothing is saved yet" if saved is None else f"saved up to {saved}"
 
     def result(self) -> Result:
         """What the finished run found.
@@ -116,17 +121,29 @@ class Run:
             FinishedFolderError: If it is not this run that is finished there, or it diverged.
             MMAlignError: If the directory is damaged.
         """
-        finished = f"{self.out}: this run is finished"
         known = read_json(self.out / IDENTITY, fix="Delete the directory.")
         changes = differences(known, json.loads(json.dumps(self._identity())))
         if changes:
             raise FinishedFolderError(
-                f"{finished}, and another one; {'; '.join(changes)}. Give another --out."
+                f"{self.out}: holds another finished run; {'; '.join(changes)}. Give another --out."
             )
         result = read_record(self.out, RESULT)
         if result.get("diverged"):
-            raise FinishedFolderError(f"{finished}: it diverged, {result['diverged']}")
+            raise FinishedFolderError(
+                f"{self.out}: this run is finished: it diverged, {result['diverged']}"
+            )
         return result
+
+    def _saved(self) -> str | None:
+        """The last epoch or modality that is saved, in words."""
+        try:
+            records = read_regular(self.out / METRICS).splitlines()
+        except OSError:
+            return None
+        if not records:
+            return None
+        noun = "modality" if b'"modality"' in records[-1] else "epoch"
+        return f"{noun} {len(records)}"
 
     def restart(self) -> None:
         """Make the directory this run's, and forget what was trained in it.

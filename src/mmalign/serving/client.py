@@ -77,7 +77,7 @@ class Client:
     def __init__(self, url: str, *, timeout: float = 30.0, retries: int = 3) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ConfigError(f"{url!r} is no address; give one such as http://127.0.0.1:8000")
+            raise ConfigError(f"{url!r} is not an address; give one such as http://127.0.0.1:8000")
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         self._connection = kind(parts.hostname, parts.port, timeout=timeout)
         self._prefix = parts.path.rstrip("/")

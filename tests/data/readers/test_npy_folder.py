@@ -54,7 +54,7 @@ def test_one_vector_is_a_sequence_of_one_step(tmp_path):
 @pytest.mark.parametrize(
     ("lines", "problem"),
     [
-        (["id,label", "a,0", "../b,1"], "is no id"),
+        (["id,label", "a,0", "../b,1"], "is not an id"),
         (["id,label", "a,0", "b"], "line 3 has another number"),
         (["id,label", "a,0", "a,1"], "twice"),
         (["id,label", "a,0", "c,1"], "every modality is missing"),

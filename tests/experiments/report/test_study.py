@@ -142,6 +142,6 @@ def test_a_study_without_results_is_refused(tmp_path):
 
 def test_a_folder_of_something_else_is_not_touched(results, tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(MMAlignError, match="no report"):
+    with pytest.raises(MMAlignError, match="not a report"):
         write_study(results, tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["thesis.tex"]

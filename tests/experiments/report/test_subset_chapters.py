@@ -127,9 +127,8 @@ def test_the_table_has_spread_floor_and_the_best_dedicated_system(panel):
 def test_the_sentence_counts_what_the_rows_say(panel):
     told = answer_sentence(panel.standings(), "3 seeds")
     assert told == (
-        "Use experts, but for voice: trained once, they are above MiniRocket, trained for each "
-        "subset alone, in 4 of 7 subsets, 4 of them clearly; below in 1, 1 of them clearly "
-        "(3 seeds)."
+        "Use experts, except with voice: one model is ahead of MiniRocket, trained separately for "
+        "each subset, on 4 of 7 subsets (clearly on 4) and behind on 1 (clearly on 1) (3 seeds)."
     )
 
 
@@ -174,7 +173,7 @@ def test_the_first_picture_says_how_far_ahead_and_how_sure(panel, tmp_path):
     )
     picture = answer_picture(redrawn, "answer")
     assert "arm: +30.0 [+" in picture.alt
-    assert "drawn anew" in picture.caption
+    assert "resampled" in picture.caption
     assert b"experts minus the best dedicated" in picture.light
     assert picture.light.count(b"against MiniRocket") == len(SUBSETS)
     assert "over seeds;" in answer_picture(panel, "answer").caption
@@ -184,10 +183,16 @@ def test_the_first_picture_says_how_far_ahead_and_how_sure(panel, tmp_path):
 
 ROWS = [
     ([], "cannot say which to use"),
-    ([(0.1, 1), (0.2, 1)], "Use experts: .* in 2 of 2 subsets, 2 of them clearly; below in 0 "),
-    ([(0.1, 0), (-0.1, 0)], "Nothing is clear .* 1 of 2 subsets, 0 of them clearly; below in 1, 0"),
-    ([(-0.1, -1)], "Use MiniRocket rather than experts: .* 0 of 1 subset; below in 1, 1 of them"),
-    ([(0.1, 1), (-0.1, -1)], "Use experts, but for b: "),
+    ([(0.1, 1), (0.2, 1)], r"Use experts: .* 2 of 2 subsets \(clearly on 2\) and behind on 0 "),
+    (
+        [(0.1, 0), (-0.1, 0)],
+        r"no clear winner .* 1 of 2 subsets \(clearly on 0\) and behind on 1 \(",
+    ),
+    (
+        [(-0.1, -1)],
+        r"Use MiniRocket rather than experts: .* 0 of 1 subset and behind on 1 \(",
+    ),
+    ([(0.1, 1), (-0.1, -1)], "Use experts, except with b: "),
 ]
 
 

@@ -231,6 +231,6 @@ def test_a_folder_of_something_else_is_not_touched(tmp_path):
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "thesis.tex").write_text("years of work")
-    with pytest.raises(MMAlignError, match="no report"):
+    with pytest.raises(MMAlignError, match="not a report"):
         write_report(grid, mine)
     assert [f.name for f in mine.iterdir()] == ["thesis.tex"]

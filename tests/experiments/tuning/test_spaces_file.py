@@ -49,7 +49,7 @@ def test_a_space_is_read(tmp_path):
         ("dim = { low = 16, high = 60, step = 8 }", "must lead from low to high"),
         ("dim = { low = 16, high = 64, step = 0 }", "must lead from low to high"),
         ("window = { low = 1, high = 4, log = 1 }", "log of window must be true or false"),
-        ("both_passes = { low = false, high = true }", "both_passes is no number"),
+        ("both_passes = { low = false, high = true }", "both_passes is not a number"),
         ("seed = [1, 2]", "seed is not searched"),
         ('method = ["mfm"]', "method is not searched"),
         ("", "names no setting"),

@@ -50,7 +50,7 @@ def _torn(steps: Steps | None, observed: list[bool | None] | None, name: str) ->
         raise DataError(
             f"a sequence has {len(steps)} steps, {len(observed)} are said to be observed or not",
             modality=name,
-            fix=f"Give one true or false a step in {name}{OBSERVED}.",
+            fix=f"Give one true or false per step in {name}{OBSERVED}.",
         )
     return with_gaps(steps, np.array(observed, dtype=bool))
 
@@ -66,7 +66,7 @@ def _require_steps(field: pa.Field) -> None:
         )
     if number is None or not (pa.types.is_floating(number) or pa.types.is_integer(number)):
         raise DataError(
-            f"column {field.name!r} has type {field.type}, which is no modality",
+            f"column {field.name!r} has type {field.type}, which is not a modality",
             fix="A modality is a list of steps, each a list of float32; drop other columns.",
         )
 

@@ -35,7 +35,7 @@ ROW_GROUP_BYTES = 1 << 26  # writing takes about seven times this much memory
 
 
 def write_native(dataset: Dataset, path: str | PathLike[str]) -> None:
-    """Write the dataset as a new directory, all of it or nothing.
+    """Write a dataset to a new directory in the native format, atomically.
 
     Raises:
         DataError: If the dataset is not sound or not finite, or a modality has a reserved name.

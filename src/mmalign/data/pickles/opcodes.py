@@ -81,7 +81,7 @@ def _global(state: MachineState) -> None:
 def _stack_global(state: MachineState) -> None:
     name, module = state.stack.pop(), state.stack.pop()
     if not (isinstance(name, str) and isinstance(module, str)):
-        raise UnsafeError("a name that is no text")
+        raise UnsafeError("a name that is not text")
     state.push_new(Global(module, name))
 
 

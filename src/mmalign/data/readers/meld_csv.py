@@ -38,9 +38,9 @@ def read_files(files: Sequence[Path], options: ReadOptions) -> Dataset:
         split = split_of(file.stem) or "train"
         if not recognises(file):
             raise DataError(
-                "a CSV without the columns of MELD, and without clips of your own",
+                "this CSV has neither clips with features nor the columns of MELD",
                 file=file,
-                fix="Your own has a row for each step, and columns clip, label, wrist.x, …: see "
+                fix="Write one row per step, with columns clip, label, wrist.x, …: see "
                 "docs/own-data.md.",
             )
         parts[split] = Part(file, _rows(file, split, label))

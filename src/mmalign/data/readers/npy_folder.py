@@ -116,7 +116,7 @@ def _records(file: Path) -> Records:
         record["id"] = record.pop(key).removesuffix(".npy")
         if "/" in record["id"] or record["id"] in ("", ".", ".."):
             raise DataError(
-                f"line {number + 2}: {record['id']!r} is no id",
+                f"line {number + 2}: {record['id']!r} is not an id",
                 file=file,
                 fix="An id is the name of the clip's files, without folder and ending.",
             )

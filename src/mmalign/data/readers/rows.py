@@ -59,7 +59,7 @@ class Part:
             raise DataError(
                 f"the clips add up to {total:,} bytes, far more than the file has",
                 file=self.file,
-                fix="They refer to the same arrays over and over; write the file anew.",
+                fix="They refer to the same arrays over and over; write the file again.",
             )
 
     @property

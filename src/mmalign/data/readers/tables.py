@@ -35,13 +35,13 @@ def read_records(file: Path) -> list[dict[str, str]]:
         records = list(csv.DictReader(io.StringIO(text), skipinitialspace=True))
     except csv.Error as error:
         raise DataError(
-            f"not a readable CSV file ({error})", file=file, fix="Save the table anew as CSV."
+            f"not a readable CSV file ({error})", file=file, fix="Save the table as CSV again."
         ) from error
     for number, record in enumerate(records):
         if None in record or None in record.values():
             raise DataError(
                 f"line {number + 2} has another number of columns than the header",
                 file=file,
-                fix="Mend the line; put text that holds commas in quotes.",
+                fix="Fix the line; quote text that contains commas.",
             )
     return records

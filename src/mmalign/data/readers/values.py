@@ -37,7 +37,7 @@ def unexpected(expected: str, value: Any, **place: Any) -> DataError:
     """Make the error for a value that does not belong where it is."""
     return DataError(
         f"expected {expected}, got {describe(value)}",
-        fix="docs/formats.md shows the layout; write the file anew.",
+        fix="docs/formats.md shows the layout; write the file again.",
         **place,
     )
 

@@ -72,7 +72,7 @@ def _alive() -> Iterator[None]:
         yield
     except (EOFError, OSError) as error:
         raise MMAlignError(
-            "the process that starts workers was killed. The same command goes on."
+            "the process that starts workers was killed. Run the same command again to resume."
         ) from error
 
 

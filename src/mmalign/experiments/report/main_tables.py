@@ -63,12 +63,12 @@ def main_table(runs: Runs, condition: Condition, name: str) -> Table:
 def marks_legend(runs: Runs) -> str:
     """How to read the marks of the main tables."""
     return (
-        f"Mean ± sample standard deviation over {runs.seed_count('main')}. In bold the best but "
-        "for UB. ▲ clearly better and ▼ clearly worse than zero-fill, † clearly better and ‡ "
+        f"Mean ± sample standard deviation over {runs.seed_count('main')}. Bold: the best "
+        "except UB. ▲ clearly better and ▼ clearly worse than zero-fill, † clearly better and ‡ "
         "clearly worse than LB (paired t-test over seeds, p < 0.05). Gap: the share of the way "
-        f"from LB to UB that is recovered in {runs.measures[0].title}; in brackets where UB is "
-        "not clearly better than LB, as there is no gap then. “constant” always says the training "
-        "majority or mean."
+        f"from LB to UB that is recovered in {runs.measures[0].title}; in brackets if UB is "
+        "not clearly better than LB, as there is no gap then. “constant” always predicts the "
+        "training majority or mean."
     )
 
 

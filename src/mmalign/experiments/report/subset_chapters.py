@@ -42,7 +42,7 @@ def random_missing(runs: Runs) -> list[Block]:
     told = (
         "Any modality of any clip may be missing, at the same rate in training and test; every "
         f"clip keeps one. A dedicated system has one model for each pattern, trained on the clips "
-        f"that have it, and answers for the clips that have just that. {LINES}"
+        f"that have it, and predicts the clips that have just that. {LINES}"
     )
     return _over_rates(runs, RANDOM_MISSING, "missing sequences, %", told)
 

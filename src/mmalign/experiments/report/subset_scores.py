@@ -171,7 +171,7 @@ class SubsetPanel(SuitePanel):
 
 
 def answer_sentence(standings: Sequence[Standing], over: str) -> str:
-    """Which should I use, and how sure is that? In one sentence.
+    """Say in one sentence which system to use, and how certain that is.
 
     Args:
         standings: One for each subset.
@@ -179,7 +179,7 @@ def answer_sentence(standings: Sequence[Standing], over: str) -> str:
     """
     if not standings:
         return (
-            f"Nothing stands beside {ONE_MODEL} here: no dedicated system was run, so this report "
+            f"This grid has no rival of {ONE_MODEL}: no dedicated system was run, so the report "
             "cannot say which to use."
         )
     rivals = " or ".join(dict.fromkeys(one.rival for one in standings))
@@ -188,21 +188,21 @@ def answer_sentence(standings: Sequence[Standing], over: str) -> str:
     clear = {sign: sum(one.verdict == sign for one in standings) for sign in (1, -1)}
     worse = [subset_title(one.subset) for one in standings if one.verdict < 0]
     counts = (
-        f"trained once, they are above {rivals}, trained for each subset alone, in "
-        f"{above} of {counted(len(standings), 'subset')}{_clearly(above, clear[1])}; below in "
+        f"one model is ahead of {rivals}, trained separately for each subset, on "
+        f"{above} of {counted(len(standings), 'subset')}{_clearly(above, clear[1])} and behind on "
         f"{below}{_clearly(below, clear[-1])} ({over})"
     )
     if len(worse) == len(standings):
         return f"Use {rivals} rather than {ONE_MODEL}: {counts}."
     if worse:
-        return f"Use {ONE_MODEL}, but for {'; '.join(worse)}: {counts}."
+        return f"Use {ONE_MODEL}, except with {'; '.join(worse)}: {counts}."
     if clear[1]:
         return f"Use {ONE_MODEL}: {counts}."
-    return f"Nothing is clear between {ONE_MODEL} and the others: {counts}."
+    return f"There is no clear winner between {ONE_MODEL} and the others: {counts}."
 
 
 def _clearly(count: int, clear: int) -> str:
-    return f", {clear} of them clearly" if count else ""
+    return f" (clearly on {clear})" if count else ""
 
 
 def subset_title(subset: Subset) -> str:

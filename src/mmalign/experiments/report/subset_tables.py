@@ -50,7 +50,7 @@ def subset_table(panel: SubsetPanel, name: str) -> Table:
     versus = f"{ONE_MODEL} minus the best dedicated"
     columns += [Column("which", versus, is_prose=True), Column("difference [95 %]", versus)]
     is_redrawn = any(one.redrawn is not None for one in standings.values())
-    columns += [Column("with clips redrawn [95 %]", versus)] if is_redrawn else []
+    columns += [Column("with clips resampled [95 %]", versus)] if is_redrawn else []
     rows = []
     for subset in panel.subsets:
         standing = standings.get(subset)
@@ -61,7 +61,7 @@ def subset_table(panel: SubsetPanel, name: str) -> Table:
         cells = _score_cells(panel, subset, measure, planned=len(runs.seeds(SUBSETS)))
         rows.append(Row(subset_title(subset), [*cells, *told]))
     title = f"{', '.join(panel.modalities)}: {measure.title}, mean ± sd over seeds"
-    return Table(name, title, "What is there", columns, rows)
+    return Table(name, title, "Available", columns, rows)
 
 
 def metric_table(panel: SubsetPanel, name: str) -> Table:
@@ -80,9 +80,7 @@ def metric_table(panel: SubsetPanel, name: str) -> Table:
         for number, system in enumerate(panel.systems)
     ]
     columns = [Column(measure.heading) for measure in panel.runs.measures]
-    return Table(
-        name, f"{', '.join(panel.modalities)}: all metrics", "What is there", columns, rows
-    )
+    return Table(name, f"{', '.join(panel.modalities)}: all metrics", "Available", columns, rows)
 
 
 def _score_cells(
@@ -98,21 +96,21 @@ def _score_cells(
 def how_subsets_are_read(runs: Runs, panel: SubsetPanel) -> list[str]:
     """What stands beside what, and what "clearly" means."""
     systems = (
-        f"{ONE_MODEL} are trained once on all training clips and asked with each subset. Trained "
-        f"for each subset alone, on the training clips that have it: {ANCHOR} (sktime, 4,000 "
-        "features, and a ridge; all sequences at one length, the median), and "
-        f"{LOWER}, the lower bound, which is the paper's network and never sees the rest. The "
-        f"floor, “{CONSTANT}”, always says the training majority or mean. All are scored on the "
-        "test clips that have the subset."
+        f"{ONE_MODEL} are trained once, on all training clips, and tested with each subset. Their "
+        "rivals are trained separately for each subset, on the training clips that have it: "
+        f"{ANCHOR} (sktime, 4,000 features, and a ridge; all sequences resampled to the median "
+        f"length), and {LOWER}, the lower bound, which is the paper's network. The floor, "
+        f"“{CONSTANT}”, always predicts the training majority or mean. All systems are scored on "
+        "the test clips that have the subset."
     )
-    redrawn = ", and outside that over seeds and test clips drawn anew" * panel.is_redrawn
+    redrawn = ", and outside the one over resampled seeds and test clips" * panel.is_redrawn
     clearly = (
         "“Clearly” means that 0 is outside the 95 % interval of the difference, paired over "
         f"{runs.seed_count(SUBSETS)}{redrawn}; there is no correction for the number of subsets. "
-        "Other people or videos than those of the test clips would be another sample."
+        "The interval does not cover the variation between people or videos."
     )
     beside = (
-        f"In the map, the difference from {ANCHOR} stands below a score, bold where it is clear."
+        f"In the map, the number below a score is its difference from {ANCHOR}, bold if clear."
         if ANCHOR in panel.systems
         else f"{ANCHOR} was not run: install mmalign[anchors] and run the same command again."
     )

@@ -73,7 +73,7 @@ def write_study(results: Mapping[str, Runs], out: Path, *, rates: Rates | None =
 
 def _refuse_foreign(out: Path) -> None:
     if out.exists() and not (out.is_dir() and (not any(out.iterdir()) or (out / PAGE).exists())):
-        raise MMAlignError(f"{out}: exists and is no report. Give another --out.")
+        raise MMAlignError(f"{out}: exists and is not a report. Give another --out.")
 
 
 def _write(out: Path, files: Mapping[str, bytes], document: Document) -> Path:

@@ -63,7 +63,7 @@ class Ledger:
         if event.state == "failed" and not event.is_divergence:
             raise MMAlignError(
                 f"a run of the search failed: {event.error} "
-                f"({self.site.error_file(event.address)}). The same command goes on from here."
+                f"({self.site.error_file(event.address)}). Run the same command again to resume."
             )
         if event.state in ("done", "failed"):
             self._ended[event.address] = event.error

@@ -85,11 +85,11 @@ def _range(name: str, given: dict[str, Any]) -> Range:
     unknown = sorted(given.keys() - set(RANGE_KEYS))
     if unknown or "low" not in given or "high" not in given:
         raise ConfigError(
-            f"{name} is no range: it needs low and high, and may have log or step; "
+            f"{name} is not a range: it needs low and high, and may have log or step; "
             f"got {', '.join(given) or 'nothing'}"
         )
     if TYPES[name] not in (int, float):
-        raise ConfigError(f"{name} is no number; list its choices")
+        raise ConfigError(f"{name} is not a number; list its choices")
     low, high = _typed(name, given["low"]), _typed(name, given["high"])
     is_log, step = given.get("log", False), given.get("step", 1)
     if not isinstance(is_log, bool):

@@ -70,7 +70,7 @@ def _draw_scores(axes: Axes, panel: SubsetPanel, theme: Theme) -> None:
     for place, system in enumerate(panel.systems):
         colour, marker, size = looks.get(system, (theme.muted, "D", 34))
         means = [scale * panel.mean(system, subset) for subset in panel.subsets]
-        kind = "one model" if system not in panel.dedicated else "one for each subset"
+        kind = "one model" if system not in panel.dedicated else "one per subset"
         label = f"{system} ({kind})" if "one" not in system else system
         at = rows + shift * (place - (len(panel.systems) - 1) / 2)
         axes.scatter(means, at, s=size, marker=marker, color=colour, label=label, zorder=3)
@@ -95,7 +95,7 @@ def _draw_leads(axes: Axes, panel: SubsetPanel, standings: list[Standing], theme
         box = {"facecolor": theme.surface, "linewidth": 0, "pad": 1}
         at, style = (mean, row), "offset points"
         axes.annotate(text, at, (0, 8), textcoords=style, ha="center", fontsize=8, bbox=box)
-    axes.axvline(0, color=theme.ink, linewidth=1)
+    axes.axvline(0, color=theme.ink, linewidth=1, zorder=1)
     better = "right" if panel.measure.is_higher_better else "left"
     axes.margins(x=0.18)
     axes.set_title(f"{ONE_MODEL} minus the best dedicated")
@@ -109,9 +109,9 @@ def _unit(measure: Measure, percent: str) -> str:
 
 def _caption(panel: SubsetPanel, standings: list[Standing]) -> str:
     is_redrawn = any(one.redrawn is not None for one in standings)
-    over = "seeds and test clips, drawn anew together" if is_redrawn else "seeds"
+    over = "resampled seeds and test clips" if is_redrawn else "seeds"
     return (
-        f"Every subset of {', '.join(panel.modalities)}. Left: what each system scores when it has "
+        f"Every subset of {', '.join(panel.modalities)}. Left: each system's score with "
         f"just these. Right: how far {ONE_MODEL} are ahead, with the 95 % interval over {over}; "
         "blue is clearly better, orange clearly worse, grey not clear."
     )
