@@ -109,7 +109,7 @@ class Predictor:
         if isinstance(self.task, Classification):
             return outputs.argmax(dim=-1).numpy()
         mean, scale = self.model.label_mean.item(), self.model.label_scale.item()
-        values = outputs[:, 0].numpy() * np.float32(scale) + np.float32(mean)
+        values = outputs.numpy()[:, 0] * np.float32(scale) + np.float32(mean)
         return values.astype(np.float32, copy=False)
 
     def evaluate(self, split: Split) -> dict[str, float]:
