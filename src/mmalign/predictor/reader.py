@@ -96,7 +96,7 @@ _VERSION = attrgetter("_version")
 
 def _state(tensors: Sequence[Tensor]) -> int:
     """A number that changes with the weights: how often torch changed them, and where they are."""
-    return sum(map(_VERSION, tensors)) ^ tensors[0].data_ptr()
+    return int(sum(map(_VERSION, tensors))) ^ tensors[0].data_ptr()
 
 
 def _is_covered(model: Model) -> bool:
