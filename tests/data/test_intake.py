@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from mmalign.data import Classification, Clip, Dataset, Regression, Split
-from mmalign.data.intake import gathered, labelled, task_of, taught, with_labels_that_fit
+from mmalign.data.intake import (
+    features_of,
+    gathered,
+    labelled,
+    task_of,
+    taught,
+    with_labels_that_fit,
+)
 from mmalign.data.labels import suggested_task
 from mmalign.errors import DataError
 
@@ -96,6 +103,25 @@ def test_labels_that_do_not_fit_a_task_are_refused_or_left_out(clips, message):
     found = with_labels_that_fit(clips, ["eye"], AB)
     assert len(found) == len(clips)
     assert found.labels is None
+
+
+def test_a_prediction_looks_at_features_alone():
+    gap = np.array([True, False])
+    one = Clip("a", "who knows", {"eye": np.ones((2, 3))}, observed={"eye": gap}, group="anna")
+    for given in ([one, clip(7)], [one, clip(None)]):
+        found, known = (
+            give(given, ["eye", "ear"], AB) for give in (features_of, with_labels_that_fit)
+        )
+        assert (found.labels, found.groups, found.gapped) == (None, None, frozenset({"eye"}))
+        assert (found.ids, found.task) == (known.ids, known.task)
+        for name in ("eye", "ear"):
+            for steps, expected in zip(found.sequences[name], known.sequences[name], strict=True):
+                assert (steps is None) == (expected is None)
+                np.testing.assert_array_equal(steps, expected)
+    labelled_split = split(np.array([0, 1]), AB)
+    assert features_of(labelled_split, ["eye"], AB).labels is None
+    with pytest.raises(DataError, match="expected clips, got int"):
+        features_of(7, ["eye"], AB)
 
 
 def test_one_clip_and_anything_that_yields_clips_will_do():

@@ -50,6 +50,8 @@ def declared_gaps(clip: Clip, modality: str, steps: Steps) -> Steps | None:
     Raises:
         DataError: If `observed` does not fit the sequence.
     """
+    if not clip.observed:
+        return steps
     unknown = set(clip.observed).difference(clip.sequences)
     if unknown:
         raise DataError(

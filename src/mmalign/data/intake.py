@@ -135,6 +135,18 @@ def with_labels_that_fit(clips: Clips, modalities: Sequence[str], task: Task) ->
         return unlabelled(rows, modalities, task)
 
 
+def features_of(clips: Clips, modalities: Sequence[str], task: Task) -> Split:
+    """The clips as a prediction looks at them: their features, and no label or group.
+
+    Raises:
+        DataError: If these are no clips.
+    """
+    rows = gathered(clips)
+    if isinstance(rows, Split):
+        return rows.with_known_features(labels=None, task=task)
+    return Split.features_of(rows, modalities, task)
+
+
 def gathered(clips: Clips) -> Split | list[Clip]:
     """A split as it is; one clip, or whatever yields clips, as a list.
 

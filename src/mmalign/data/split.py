@@ -100,6 +100,8 @@ class Split:
 
     def only(self, modalities: Sequence[str]) -> "Split":
         """The same clips with these modalities alone."""
+        if tuple(modalities) == tuple(self.sequences):
+            return self
         kept = {name: self.sequences[name] for name in modalities}
         return self.with_known_features(sequences=kept, gapped=self.gapped.intersection(kept))
 
@@ -148,15 +150,30 @@ class Split:
             DataError: If a label does not fit the task, only some clips have one (or a group), a
                 sequence is no table of numbers, or `observed` does not fit it.
         """
-        return Split(
-            ids=tuple(clip.id for clip in clips),
-            labels=_labels_of(clips, task),
-            sequences={m: [_to_steps(clip, m) for clip in clips] for m in modalities},
+        labels = _labels_of(clips, task)
+        return replace(
+            Split.features_of(clips, modalities, task),
+            labels=labels,
             words=[c.words for c in clips] if any(c.words is not None for c in clips) else None,
             times=[c.times for c in clips] if any(c.times is not None for c in clips) else None,
-            task=task,
             groups=whole_groups([clip.id for clip in clips], [clip.group for clip in clips]),
-            gapped=frozenset(m for m in modalities if any(m in clip.observed for clip in clips)),
+        )
+
+    @staticmethod
+    def features_of(clips: Sequence[Clip], modalities: Sequence[str], task: Task) -> "Split":
+        """The same columns without labels, groups, words and times: what a prediction looks at.
+
+        Raises:
+            DataError: If a sequence is no table of numbers, or `observed` does not fit it.
+        """
+        return Split(
+            ids=tuple([clip.id for clip in clips]),
+            labels=None,
+            sequences={m: [_to_steps(clip, m) for clip in clips] for m in modalities},
+            task=task,
+            gapped=frozenset(
+                name for clip in clips for name in clip.observed if name in modalities
+            ),
         )
 
 

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
+from torch import Tensor
 
 from mmalign.data.batching import Watch
 from mmalign.data.clip import Clip
 from mmalign.data.dataset import Dataset
 from mmalign.data.intake import (
     Clips,
+    features_of,
     gathered,
     modalities_in,
     relabelled,
@@ -218,7 +220,7 @@ class NetworkMMAlign(MMAlign):
         Raises:
             DataError: If features do not fit the model, or its output is not finite.
         """
-        return self.fitted.to_labels(quick_outputs(self.fitted, self.prepared(clips)))
+        return self.fitted.to_labels(self._outputs(clips))
 
     def predict_proba(self, X: Clips) -> Float[np.ndarray, "clips classes"]:
         """Probability of each class, in the order of `classes_`.
@@ -229,9 +231,15 @@ class NetworkMMAlign(MMAlign):
         """
         if not isinstance(self.fitted.task, Classification):
             raise MMAlignError("probabilities need a classification task. Use predict.")
-        outputs = quick_outputs(self.fitted, self.prepared(X))
+        outputs = self._outputs(X)
         shares: Float[np.ndarray, "clips classes"] = outputs.softmax(dim=-1).numpy()
         return shares
+
+    def _outputs(self, clips: Clips) -> Float[Tensor, "clips outputs"]:
+        """What the model says of clips, whose labels nobody looks at."""
+        fitted = self.fitted
+        features = features_of(clips, self.reads, fitted.task)
+        return quick_outputs(fitted, self._checked(features))
 
     def evaluated(self, split: Split) -> dict[str, float]:
         """All metrics of the task on prepared clips."""
@@ -311,9 +319,10 @@ class NetworkMMAlign(MMAlign):
         Raises:
             DataError: If a clip has none of them, or features do not fit the model.
         """
-        names = list(self.reads)
-        split = with_modalities(with_labels_that_fit(clips, names, self.fitted.task), names)
-        split = cleaned(split, self.non_finite)
+        return self._checked(with_labels_that_fit(clips, self.reads, self.fitted.task))
+
+    def _checked(self, split: Split) -> Split:
+        split = cleaned(with_modalities(split, self.reads), self.non_finite)
         check_any(split, self.fitted.features())
         return split
 

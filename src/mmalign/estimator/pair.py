@@ -130,7 +130,9 @@ class PairMMAlign(NetworkMMAlign):
         Raises:
             DataError: If the visible modality is missing, or features do not fit the model.
         """
-        split = with_labels_that_fit(clips, list(self.reads), self.fitted.task)
+        return self._checked(with_labels_that_fit(clips, self.reads, self.fitted.task))
+
+    def _checked(self, split: Split) -> Split:
         if self.victim not in split.sequences:
             absent = {**split.sequences, self.victim: [None] * len(split)}
             split = split.with_known_features(sequences=absent)

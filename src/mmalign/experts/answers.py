@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
+from mmalign.data.arrow import table_of
 from mmalign.data.split import Split
 from mmalign.data.task import Labels, Task
 from mmalign.evaluation.calibration import expected_calibration_error
@@ -67,5 +68,5 @@ def answer_table(
             **prediction_columns(model.fitted_task, split, said.predictions, said.shares),
             **presence_columns(list(model.experts), split),
         }
-        tables.append(pa.table(columns))
+        tables.append(table_of(columns))
     return pa.concat_tables(tables, promote_options="default")

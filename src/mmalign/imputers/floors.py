@@ -9,6 +9,7 @@ from torch import Tensor
 from mmalign import align
 from mmalign.imputers.contract import Imputer
 from mmalign.model.hidden import Hidden, is_valid, same_moment
+from mmalign.model.loading import drawn
 
 RANDOM_ROWS = 997
 
@@ -108,7 +109,7 @@ class RandomPlan(Imputer):
     def __init__(self, window: int) -> None:
         super().__init__()
         self.window = window
-        self.register_buffer("logits", 2 * torch.randn(RANDOM_ROWS, 2 * window + 1))
+        self.register_buffer("logits", drawn(RANDOM_ROWS, 2 * window + 1, over=0.5))
 
     def fit_loss(self, source: Hidden, target: Hidden) -> None:  # noqa: ARG002
         """There is nothing to fit."""

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from mmalign.imputers.contract import Imputer
 from mmalign.model.attention import Remembered, TransformerLayer
 from mmalign.model.hidden import Hidden, is_valid, step_error
+from mmalign.model.loading import drawn
 from mmalign.model.positions import position_table
 
 Decoding = Literal["cached", "uncached", "parallel"]
@@ -25,7 +26,7 @@ class Translator(nn.Module):
 
     def __init__(self, dim: int, heads: int) -> None:
         super().__init__()
-        self.start = nn.Parameter(torch.randn(dim) / math.sqrt(dim))
+        self.start = nn.Parameter(drawn(dim, over=math.sqrt(dim)))
         self.read_own = TransformerLayer(dim, heads, dropout=0.0)
         self.read_source = TransformerLayer(dim, heads, dropout=0.0)
         self.write = nn.Linear(dim, dim)

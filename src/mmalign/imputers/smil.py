@@ -24,6 +24,7 @@ from torch.nn import functional
 
 from mmalign.imputers.contract import Imputer
 from mmalign.model.hidden import Hidden, is_valid, same_moment, step_error
+from mmalign.model.loading import drawn
 
 NOISE_ROWS = 97
 CLUSTERING_ROUNDS = 10
@@ -80,7 +81,7 @@ class SMIL(Imputer):
         self.weigh = Gaussian(dim, clusters, mean=UNIT, scale=0.1)
         self.multiply = Gaussian(dim, dim, mean=UNIT, scale=0.1)
         self.register_buffer("centres", torch.zeros(clusters, dim))
-        self.register_buffer("noise", torch.randn(passes, NOISE_ROWS, clusters))
+        self.register_buffer("noise", drawn(passes, NOISE_ROWS, clusters))
 
     def prepare(self, target_steps: Callable[[], Float[Tensor, "steps dim"]]) -> None:
         """Cluster the steps, from the centres of the epoch before: each keeps its meaning."""

@@ -11,6 +11,7 @@ from mmalign.model.attention import last_norm, self_attention_layers
 from mmalign.model.config import BackboneConfig
 from mmalign.model.dropout import dropout
 from mmalign.model.hidden import Hidden, is_valid
+from mmalign.model.loading import drawn
 from mmalign.model.positions import position_table
 
 
@@ -28,7 +29,7 @@ class Encoder(nn.Module):
         super().__init__()
         # As in MulT, a short convolution lets a step see its neighbours before attention does.
         self.project = nn.Conv1d(features, config.dim, config.kernel, padding="same")
-        self.cls = nn.Parameter(torch.randn(config.dim) / math.sqrt(config.dim))
+        self.cls = nn.Parameter(drawn(config.dim, over=math.sqrt(config.dim)))
         self.layers = self_attention_layers(config)
         self.norm = last_norm(config)
         self.dropout = config.dropout

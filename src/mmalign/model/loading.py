@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 NAMED = 3
@@ -33,3 +34,13 @@ def check_weights(make: Callable[[], nn.Module], weights: Mapping[str, Tensor]) 
     if problems:
         more = f"; and {len(problems) - NAMED} more" if len(problems) > NAMED else ""
         raise ValueError("; ".join(problems[:NAMED]) + more)
+
+
+def drawn(*shape: int, over: float = 1.0) -> Float[Tensor, "..."]:
+    """Numbers from a normal distribution, divided; `torch.randn(shape) / over` to the bit.
+
+    Where `check_weights` asks for shapes alone, none are drawn: there, torch would import its
+    compiler to do so, which takes longer than loading a model and predicting with it.
+    """
+    numbers = torch.empty(shape)
+    return numbers if numbers.is_meta else numbers.normal_().div_(over)

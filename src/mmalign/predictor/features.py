@@ -47,6 +47,8 @@ def check_any(split: Split, features: Mapping[str, int]) -> None:
 
 def with_modalities(split: Split, modalities: Sequence[str]) -> Split:
     """These modalities of the clips, in this order; what no clip has need not be there at all."""
+    if tuple(modalities) == split.modalities:
+        return split
     there = split.only([name for name in modalities if name in split.sequences])
     absent = [None] * len(split)
     columns = {name: there.sequences.get(name, absent) for name in modalities}

@@ -36,6 +36,7 @@ class Model(nn.Module):
         self.backbone = backbone
         self.bank = bank
         self.scalers = nn.ModuleList(scalers)
+        self._features = {m: len(s.mean) for m, s in zip(self.modalities, scalers, strict=True)}
         # How much a victim that is there counts against its imputation; chosen on validation, in
         # the paper's pair only.
         self.register_buffer("gate", torch.ones(()))
@@ -61,8 +62,7 @@ class Model(nn.Module):
     @property
     def features(self) -> dict[str, int]:
         """Feature dims of the modalities."""
-        scalers = cast(list[Scaler], self.scalers)
-        return {m: len(s.mean) for m, s in zip(self.modalities, scalers, strict=True)}
+        return dict(self._features)
 
     @property
     def scalings(self) -> dict[str, Scaling]:

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from mmalign.data.arrow import table_of
 from mmalign.data.batching import Batch, Batches, Watch
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task
@@ -109,7 +110,7 @@ class Predictor:
         if isinstance(self.task, Classification):
             return outputs.argmax(dim=-1).numpy()
         mean, scale = self.model.label_mean.item(), self.model.label_scale.item()
-        values = outputs[:, 0].numpy() * np.float32(scale) + np.float32(mean)
+        values = outputs.numpy()[:, 0] * np.float32(scale) + np.float32(mean)
         return values.astype(np.float32, copy=False)
 
     def evaluate(self, split: Split) -> dict[str, float]:
@@ -174,7 +175,7 @@ def prediction_table(
             victim = predictor.victim
             has = split.is_present(victim) if present is None else present[name]
             columns[f"has_{victim}"] = has.tolist()
-        tables.append(pa.table(columns))
+        tables.append(table_of(columns))
     return pa.concat_tables(tables, promote_options="default")
 
 

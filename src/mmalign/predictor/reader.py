@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
+from operator import attrgetter
 from types import ModuleType
 from typing import cast
 from weakref import WeakKeyDictionary
@@ -90,9 +91,12 @@ def reader_of(model: Model) -> "NetworkReader | None":
     return reader
 
 
+_VERSION = attrgetter("_version")
+
+
 def _state(tensors: Sequence[Tensor]) -> int:
     """A number that changes with the weights: how often torch changed them, and where they are."""
-    return sum([tensor._version for tensor in tensors]) ^ tensors[0].data_ptr()
+    return int(sum(map(_VERSION, tensors))) ^ tensors[0].data_ptr()
 
 
 def _is_covered(model: Model) -> bool:
@@ -117,7 +121,8 @@ class Way:
     Attributes:
         source: Number of the modality that is there.
         imputer: What imputes.
-        weights: Those of its fitter, packed.
+        weights: Those of its fitter, packed; empty where it has none.
+        window: Radius of the fitter's band.
         ratio: Target steps per source step.
         preference: What its share is a softmax of.
     """
@@ -125,8 +130,22 @@ class Way:
     source: int
     imputer: Imputer
     weights: Flat
+    window: int
     ratio: float
     preference: float
+
+
+@dataclass(frozen=True)
+class Route:
+    """What is done for clips of one pattern.
+
+    Attributes:
+        there: Numbers of the modalities that are there.
+        missing: Those of the others; each with the ways to impute it, and the share of each way.
+    """
+
+    there: list[int]
+    missing: dict[int, list[tuple[Way, np.float32]]]
 
 
 class NetworkReader:
@@ -154,6 +173,7 @@ class NetworkReader:
         self.fusion = packed_answer(backbone)
         self.readings = np.array(fusion.readings, np.int64)
         self.ways = [self._ways(name) for name in self.names]
+        self.routes: dict[tuple[bool, ...], Route] = {}
         self.gate = 1.0 if model.pair is None else float(model.gate)
         self.count = backbone.outputs
 
@@ -161,21 +181,24 @@ class NetworkReader:
         bank, found = self.model.bank, []
         for place, ((source, goal), way) in enumerate(bank.items()):
             if goal == target:
-                imputer, weights = way.imputer, np.empty(0, np.float32)
+                imputer, weights, window = way.imputer, np.empty(0, np.float32), 0
                 if isinstance(imputer, AlignmentDynamicsLearner):
-                    weights = packed_fitter(imputer.fitter)
+                    weights, window = packed_fitter(imputer.fitter), imputer.window
                 liking = 0.0 if bank.preferences is None else bank.preferences[place].item()
                 ratio = float(way.length_ratio)
-                found.append(Way(self.names.index(source), imputer, weights, ratio, liking))
+                place_of = self.names.index(source)
+                found.append(Way(place_of, imputer, weights, window, ratio, liking))
         return found
 
     def outputs(self, split: Split) -> Float32[np.ndarray, "clips outputs"] | None:
         """Raw outputs of the model, one row a clip; None where a clip is too long."""
         columns = [split.sequences[name] for name in self.names]
-        clips = [[column[row] for column in columns] for row in range(len(split))]
+        clips = [list(clip) for clip in zip(*columns, strict=True)]
         sizes = [[0 if steps is None else len(steps) for steps in clip] for clip in clips]
         if max(map(max, sizes), default=LONGEST + 1) > LONGEST:
             return None
+        if len(clips) == 1:
+            return self._answers(clips, sizes)
         found = np.empty((len(split), self.count), np.float32)
         for rows in _chunks(sizes):
             present = [sizes[row] for row in rows]
@@ -192,40 +215,60 @@ class NetworkReader:
         return np.float32(self.gate) * outputs + np.float32(1 - self.gate) * alone
 
     def _outputs(self, clips: list[Clip], present: Lengths) -> Outputs:
-        missing = [number for number, length in enumerate(present[0]) if not length]
-        ways = {n: [way for way in self.ways[n] if present[0][way.source]] for n in missing}
-        full = [
-            [length or _guess(ways[n], clip) for n, length in enumerate(clip)] for clip in present
-        ]
-        longest, lengths = max(map(max, full)), np.array(full)
+        route, lengths = self._route(present[0]), present
+        if route.missing:
+            lengths = [self._with_guesses(clip, route) for clip in present]
+        longest, counts = max(map(max, lengths)), np.array(lengths)
         table = _positions(longest.bit_length(), self.dim)
-        hidden = np.zeros((*lengths.shape, (longest + SPARE) * self.wide), np.float32)
-        for number, weights in enumerate(self.encoders):
-            if number not in missing:
-                steps = [self._scaled(number, clip[number]) for clip in clips]
-                together = steps[0] if len(steps) == 1 else np.concatenate(steps)
-                starts = np.array([0, *accumulate(clip[number] for clip in present)])
-                given = together, starts, *self.encoding, table, weights
-                self.kernels.encode_all(*given, hidden, number)
-        for number in missing:
+        hidden = np.zeros((*counts.shape, (longest + SPARE) * self.wide), np.float32)
+        for number in route.there:
+            steps = [self._scaled(number, clip[number]) for clip in clips]
+            together = steps[0] if len(steps) == 1 else np.concatenate(steps)
+            starts = np.array([0, *accumulate([clip[number] for clip in present])])
+            given = together, starts, *self.encoding, table, self.encoders[number]
+            self.kernels.encode_all(*given, hidden, number)
+        for number, ways in route.missing.items():
             hidden[:, number, : self.dim] = self.heads_of_missing[number]
-            self._stand_in(number, ways[number], hidden, lengths)
+            for way, share in ways:
+                self._stand_in(number, way, share, hidden, counts)
         outputs, sizes = np.empty((len(clips), self.count), np.float32), self.answering
-        self.kernels.answer_all(hidden, lengths, self.readings, *sizes, table, self.fusion, outputs)
+        self.kernels.answer_all(hidden, counts, self.readings, *sizes, table, self.fusion, outputs)
         return outputs
 
-    def _stand_in(self, target: int, ways: list[Way], hidden: Flat, lengths: np.ndarray) -> None:
-        """Fills in the steps of a missing modality; zeros where nothing imputes it."""
-        for way, share in zip(ways, _shares(ways), strict=True):
-            if isinstance(way.imputer, AlignmentDynamicsLearner):
-                places, sizes = (way.source, target), (self.dim, way.imputer.window)
-                weights, part = way.weights, np.float32(share)
-                self.kernels.impute_all(hidden, *places, lengths, *sizes, weights, part)
-                continue
-            for clip, (time, goal) in zip(hidden, lengths[:, [way.source, target]], strict=True):
-                rows = clip.reshape(len(clip), -1, self.wide)
-                steps = self._floor(way.imputer, rows[way.source, 1 : time + 1], int(goal))
-                rows[target, 1 : goal + 1] += np.float32(share) * steps
+    def _route(self, present: list[int]) -> Route:
+        pattern = tuple(map(bool, present))
+        route = self.routes.get(pattern)
+        if route is None:
+            missing = {}
+            for number in [n for n, is_there in enumerate(pattern) if not is_there]:
+                ways = [way for way in self.ways[number] if pattern[way.source]]
+                shares = map(np.float32, _shares(ways))
+                missing[number] = list(zip(ways, shares, strict=True))
+            there = [n for n, is_there in enumerate(pattern) if is_there]
+            route = self.routes[pattern] = Route(there, missing)
+        return route
+
+    def _with_guesses(self, present: list[int], route: Route) -> list[int]:
+        """Lengths of what is there, and of what is taken to be missing (`ImputerBank.lengths`)."""
+        full = list(present)
+        for number, ways in route.missing.items():
+            said = [present[way.source] * way.ratio for way, _ in ways]
+            said = said or [float(present[other]) for other in route.there]
+            full[number] = max(1, round(sum(said) / len(said)))
+        return full
+
+    def _stand_in(
+        self, target: int, way: Way, share: np.float32, hidden: Flat, lengths: np.ndarray
+    ) -> None:
+        """Adds what one way says of a missing modality; zeros where nothing imputes it."""
+        if len(way.weights):
+            places, sizes = (way.source, target), (self.dim, way.window)
+            self.kernels.impute_all(hidden, *places, lengths, *sizes, way.weights, share)
+            return
+        for clip, (time, goal) in zip(hidden, lengths[:, [way.source, target]], strict=True):
+            rows = clip.reshape(len(clip), -1, self.wide)
+            steps = self._floor(way.imputer, rows[way.source, 1 : time + 1], int(goal))
+            rows[target, 1 : goal + 1] += share * steps
 
     def _floor(self, imputer: Imputer, source: Flat, goal: int) -> Flat:
         """What an imputer that has learned next to nothing says of the steps."""
@@ -250,13 +293,6 @@ class NetworkReader:
             found: Steps = self.scalers[number](*tensors).numpy()
         found[~is_known] = np.nan
         return found
-
-
-def _guess(ways: list[Way], present: list[int]) -> int:
-    """How long a missing modality is taken to be: `ImputerBank.lengths`."""
-    said = [present[way.source] * way.ratio for way in ways]
-    said = said or [float(length) for length in present if length]
-    return max(1, round(sum(said) / len(said)))
 
 
 def _shares(ways: list[Way]) -> list[float]:

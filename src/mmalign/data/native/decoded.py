@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from mmalign.data.arrow import numbers_in
 from mmalign.data.clip import Steps
 from mmalign.data.gaps import with_gaps
 from mmalign.data.native.layout import OBSERVED, RESERVED, observed_columns
@@ -79,7 +80,7 @@ def _to_arrays(chunk: Any, name: str) -> list[Steps | None]:
     if steps.null_count or values.null_count or not is_uniform:
         problem = "null inside a sequence" if is_uniform else "steps of different dims"
         raise DataError(problem, modality=name, fix="Only a whole modality can be null.")
-    flat = values.to_numpy(zero_copy_only=False).astype(np.float32, copy=False).reshape(-1, dim)
+    flat = numbers_in(values).astype(np.float32, copy=False).reshape(-1, dim)
     lengths = chunk.value_lengths().to_pylist()
     stops = np.cumsum([n or 0 for n in lengths]).tolist()
     return [
@@ -94,5 +95,5 @@ def _step_size(steps: Any, values: int) -> tuple[int, bool]:
     if len(steps) == 0:
         return 1, True
     dim = values // len(steps)
-    sizes = steps.value_lengths().to_numpy(zero_copy_only=False)
+    sizes = numbers_in(steps.value_lengths())
     return max(dim, 1), bool((sizes == dim).all())

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from mmalign.data.arrow import numbers_in
 from mmalign.data.clip import StepsColumn, Times
 from mmalign.data.dataset import Dataset
 from mmalign.data.labels import encode_labels, suggested_task
@@ -221,5 +222,5 @@ def _to_labels(shard: Shard, task: Task) -> Labels | None:
     if pa.types.is_string(kind) or is_cut:
         return encode_labels(shard.ids, shard.labels.to_pylist(), task)
     with np.errstate(over="ignore"):
-        numbers: Labels = shard.labels.to_numpy(zero_copy_only=False).astype(task.dtype)
+        numbers: Labels = numbers_in(shard.labels).astype(task.dtype)
     return numbers

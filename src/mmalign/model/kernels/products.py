@@ -8,6 +8,7 @@ vectors, and rows up to whole tiles. Weights are one flat array; a matrix in it 
 from typing import no_type_check
 
 import numpy as np
+from llvmlite.binding import get_host_cpu_features
 
 from mmalign.align.kernels.band import in_vectors, lanes_of
 from mmalign.align.kernels.jit import compiled, inlined, reordered
@@ -15,6 +16,9 @@ from mmalign.align.kernels.simd import everywhere, load, number_at, plus, plus_p
 
 FEW = 4
 """Rows of a tile: with two registers a vector, their sums fit into the sixteen of most CPUs."""
+
+HAS_MANY_REGISTERS = bool(get_host_cpu_features().get("avx512f"))
+"""Whether a tile of two vectors fits as well: twice as many sums hide how long each one takes."""
 
 SLIGHT = np.float32(1e-5)
 """What a variance is raised by, as in torch's layer norm."""
@@ -42,10 +46,26 @@ def linear(rows, start, stride, count, inputs, weights, at, outputs, out, o):
     Row r starts at ``start + r stride``, so that rows may overlap. Whole tiles are written.
     """
     wide = in_vectors(outputs)
-    bias = at + inputs * wide
+    bias, lanes = at + inputs * wide, lanes_of(rows)
+    paired = wide // (2 * lanes) * 2 * lanes if HAS_MANY_REGISTERS else 0
     for row in range(0, count, FEW):
         first, place = start + row * stride, o + row * wide
-        for lane in range(0, wide, lanes_of(rows)):
+        for lane in range(0, paired, 2 * lanes):
+            a = b = c = d = load(weights, bias + lane)
+            e = f = g = h = load(weights, bias + lane + lanes)
+            for s in range(inputs):
+                here, there = first + s, at + s * wide + lane
+                left, right = load(weights, there), load(weights, there + lanes)
+                one, two = number_at(rows, here), number_at(rows, here + stride)
+                a, e = both_plus(a, e, everywhere(one), left, right)
+                b, f = both_plus(b, f, everywhere(two), left, right)
+                one = number_at(rows, here + 2 * stride)
+                two = number_at(rows, here + 3 * stride)
+                c, g = both_plus(c, g, everywhere(one), left, right)
+                d, h = both_plus(d, h, everywhere(two), left, right)
+            store_rows(a, b, c, d, out, place + lane, wide)
+            store_rows(e, f, g, h, out, place + lane + lanes, wide)
+        for lane in range(paired, wide, lanes):
             a = b = c = d = load(weights, bias + lane)
             for s in range(inputs):
                 line, here = load(weights, at + s * wide + lane), first + s
@@ -53,10 +73,24 @@ def linear(rows, start, stride, count, inputs, weights, at, outputs, out, o):
                 b = plus_product(b, everywhere(number_at(rows, here + stride)), line)
                 c = plus_product(c, everywhere(number_at(rows, here + 2 * stride)), line)
                 d = plus_product(d, everywhere(number_at(rows, here + 3 * stride)), line)
-            store(a, out, place + lane)
-            store(b, out, place + wide + lane)
-            store(c, out, place + 2 * wide + lane)
-            store(d, out, place + 3 * wide + lane)
+            store_rows(a, b, c, d, out, place + lane, wide)
+
+
+@inlined
+@no_type_check
+def both_plus(one, other, factor, left, right):
+    """Two sums that grow by a factor times a vector each."""
+    return plus_product(one, factor, left), plus_product(other, factor, right)
+
+
+@inlined
+@no_type_check
+def store_rows(a, b, c, d, out, o, stride):
+    """Writes the vectors of a tile's rows."""
+    store(a, out, o)
+    store(b, out, o + stride)
+    store(c, out, o + 2 * stride)
+    store(d, out, o + 3 * stride)
 
 
 @compiled
@@ -71,19 +105,36 @@ def linear_of_one(given, start, inputs, weights, at, outputs, out, o):
 @compiled
 @no_type_check
 def add_lines(given, start, inputs, weights, at, wide, out, o):
-    """Adds each input times its line of weights; two sums, as each waits for the one before."""
-    for lane in range(0, wide, lanes_of(given)):
-        a, b = load(out, o + lane), everywhere(np.float32(0))
-        for s in range(0, inputs - 1, 2):
-            line = at + s * wide + lane
-            a = plus_product(a, everywhere(number_at(given, start + s)), load(weights, line))
-            b = plus_product(
-                b, everywhere(number_at(given, start + s + 1)), load(weights, line + wide)
-            )
-        if inputs % 2:
-            line = at + (inputs - 1) * wide + lane
-            last = everywhere(number_at(given, start + inputs - 1))
-            a = plus_product(a, last, load(weights, line))
+    """Adds each input times its line of weights.
+
+    Four sums at a time, of two vectors and of even and odd inputs: each waits for the one before.
+    """
+    lanes = lanes_of(given)
+    paired = wide // (2 * lanes) * 2 * lanes
+    nothing = everywhere(given.dtype.type(0))
+    last, whole = inputs - 1, inputs // 2 * 2
+    for lane in range(0, paired, 2 * lanes):
+        a, b, c, d = load(out, o + lane), nothing, load(out, o + lane + lanes), nothing
+        for s in range(0, whole, 2):
+            here, line = start + s, at + s * wide + lane
+            even, odd = everywhere(number_at(given, here)), everywhere(number_at(given, here + 1))
+            a, c = both_plus(a, c, even, load(weights, line), load(weights, line + lanes))
+            line += wide
+            b, d = both_plus(b, d, odd, load(weights, line), load(weights, line + lanes))
+        if whole < inputs:
+            even, line = everywhere(number_at(given, start + last)), at + last * wide + lane
+            a, c = both_plus(a, c, even, load(weights, line), load(weights, line + lanes))
+        store(plus(a, b), out, o + lane)
+        store(plus(c, d), out, o + lane + lanes)
+    for lane in range(paired, wide, lanes):
+        a, b = load(out, o + lane), nothing
+        for s in range(0, whole, 2):
+            here, line = start + s, at + s * wide + lane
+            a = plus_product(a, everywhere(number_at(given, here)), load(weights, line))
+            b = plus_product(b, everywhere(number_at(given, here + 1)), load(weights, line + wide))
+        if whole < inputs:
+            line = at + last * wide + lane
+            a = plus_product(a, everywhere(number_at(given, start + last)), load(weights, line))
         store(plus(a, b), out, o + lane)
 
 
