@@ -44,16 +44,16 @@ def with_missing(dataset: Dataset, rate: float, seed: int) -> Dataset:
 def epoch_of(dataset: Dataset, settings: dict, **modes) -> Callable[[], None]:
     """An epoch of training, batching included, validation left out."""
     config = configure({**settings, "warm_up": 0})
-    training = Training(dataset, config, validations={}, **modes)
+    member = Training(dataset, config, validations={}, **modes).state.members[0]
     numbers = itertools.count(1)
 
     def run() -> None:
         epoch = next(numbers)
-        training.state.model.train()
+        member.model.train()
         complete, missing = (
-            training._streams(batches, epoch) for batches in (training.complete, training.missing)
+            member.streams(batches, epoch) for batches in (member.complete, member.missing)
         )
-        training.algorithm.epoch(complete, missing)
+        member.algorithm.epoch(complete, missing)
 
     return run
 

@@ -1,11 +1,14 @@
-"""The paper's rows twice: as printed, and with the strong inputs, layers and recipe.
+"""The paper's rows as printed and strong, and what each option of the strong recipe is worth.
 
-Run: python benchmarks/strong.py [--data DIR] [--seeds N] [--rows a,b,…] [--out FILE]
+Run: python benchmarks/strong.py [--data DIR] [--seeds N] [--rows a,b,…] [--visible a,b,…]
+     [--options] [--out FILE]
 
-UTD-MHAD at 32 steps. Training, validation and test never share a person: a fold tests one subject,
-validates on another, and learns from the rest. Half of the training clips keep the victim. Every
-finished run is one line of FILE; the same command goes on where it was stopped, and ends with the
-table. A cell is the mean over folds, and then over seeds with their standard deviation.
+UTD-MHAD at 32 steps: training, validation and test never share a person; a fold tests one subject,
+validates on another, and learns from the rest. The smartwatch has its built-in split by people.
+Half of the training clips keep the victim. With --options, each option is also switched on alone,
+on top of the rows as printed, and left out of the strong recipe alone. Every finished run is one
+line of FILE; the same command goes on where it was stopped, and ends with the tables. A cell is the
+mean over folds, and then over seeds with their standard deviation.
 """
 
 import argparse
@@ -15,12 +18,13 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from mmalign.data import Dataset, load_dataset, split_by
+from mmalign.data import Dataset, load_dataset, smartwatch, split_by
 from mmalign.data.missingness import SETTINGS, PairProtocol
 from mmalign.data.resampling import resampled
 from mmalign.evaluation.significance import paired_difference
@@ -29,34 +33,71 @@ from mmalign.runs.run import Run
 from mmalign.training.config import STRONG
 from mmalign.training.methods import configure
 
-FOLDS = {"subject7": "subject5", "subject1": "subject3"}
-"""Tested subject, and the one that validates."""
+VALIDATES = {"subject7": "subject5", "subject1": "subject3"}
+"""Tested subject of UTD-MHAD, and the one that validates."""
 
-PAIRS = (("skeleton", "inertial"), ("inertial", "skeleton"))
+WATCH = "smartwatch"
+VICTIMS = {
+    "skeleton": "inertial",
+    "inertial": "skeleton",
+    "accelerometer": "gyroscope",
+    "gyroscope": "accelerometer",
+}
 ROWS = ("lb", "zero-fill", "mmalign")
-RECIPES = {"as printed": {}, "strong": STRONG}
+OPTIONS = {
+    "centring and scale": ("centre", "scale"),
+    "differences": ("differences",),
+    "pre-norm": ("norm",),
+    "pooling": ("pool",),
+    "cosine": ("schedule",),
+    "averaged weights": ("average",),
+    "last epoch": ("keep",),
+}
+"""What is switched on and off together."""
+
+MEMBERS = {"members": 3}
+TWICE = {"as printed": {}, "strong": STRONG}
+ALONE = {f"+ {name}": {key: STRONG[key] for key in keys} for name, keys in OPTIONS.items()}
+WITHOUT = {
+    f"- {name}": {key: value for key, value in STRONG.items() if key not in keys}
+    for name, keys in OPTIONS.items()
+}
+WITH_MEMBERS = {"+ three members": MEMBERS, "strong + three members": {**STRONG, **MEMBERS}}
+RECIPES = {**TWICE, **ALONE, **WITHOUT, **WITH_MEMBERS}
 SURVIVAL = 0.5
 
 Cell = tuple[str, str, str, str, int]
-"""Tested subject, visible modality, method, recipe, seed."""
+"""Fold, visible modality, method, recipe, seed."""
+
+Row = tuple[str, str, str]
+"""Visible modality, method, recipe."""
 
 
-def cells(seeds: int, rows: list[str]) -> Iterator[Cell]:
-    for seed, (visible, _), test in itertools.product(range(seeds), PAIRS, FOLDS):
-        for method, recipe in itertools.product(rows, RECIPES):
-            yield test, visible, method, recipe, seed
+def folds_of(visible: str) -> tuple[str, ...]:
+    return tuple(VALIDATES) if visible in ("skeleton", "inertial") else (WATCH,)
 
 
-def fold(dataset: Dataset, test: str) -> Dataset:
-    parts = {test: "test", FOLDS[test]: "valid"}
-    return split_by(dataset, lambda clip_id: parts.get(clip_id.split("-")[1], "train"))
+def cells(visible: str, seeds: int, rows: list[str], recipes: list[str]) -> Iterator[Cell]:
+    for seed, recipe in itertools.product(range(seeds), recipes):
+        for fold, method in itertools.product(folds_of(visible), rows):
+            yield fold, visible, method, recipe, seed
+
+
+@cache
+def dataset_of(fold: str, folder: Path) -> Dataset:
+    if fold == WATCH:
+        return smartwatch()
+    parts = {fold: "test", VALIDATES[fold]: "valid"}
+    whole = resampled(load_dataset(folder), 32)
+    return split_by(whole, lambda clip_id: parts.get(clip_id.split("-")[1], "train"))
 
 
 def run(dataset: Dataset, cell: Cell) -> dict:
     _, visible, method, recipe, seed = cell
-    victim = dict(PAIRS)[visible]
     config = configure({"method": method, "seed": seed, **RECIPES[recipe]})
-    protocol = PairProtocol(visible=visible, victim=victim, survival=SURVIVAL, seed=seed)
+    protocol = PairProtocol(
+        visible=visible, victim=VICTIMS[visible], survival=SURVIVAL, seed=seed
+    )  # fmt: skip
     protocols = tuple(replace(protocol, setting=setting) for setting in SETTINGS)
     started = time.process_time()
     with tempfile.TemporaryDirectory() as folder:
@@ -74,13 +115,10 @@ def finished(file: Path) -> dict[Cell, dict]:
     return {tuple(found["cell"]): found for found in map(json.loads, lines)}
 
 
-Row = tuple[str, str, str]
-"""Visible modality, method, recipe."""
-
-
 def seed_means(found: dict[Cell, dict], row: Row, split: str, setting: str) -> dict[int, float]:
     """Mean over folds, seed by seed, where every fold is finished."""
-    wanted = {cell[4]: [(test, *row, cell[4]) for test in FOLDS] for cell in sorted(found)}
+    seeds = sorted({cell[4] for cell in found if cell[1:4] == row})
+    wanted = {seed: [(fold, *row, seed) for fold in folds_of(row[0])] for seed in seeds}
     return {
         seed: float(np.mean([found[cell][split][setting] for cell in folds]))
         for seed, folds in wanted.items()
@@ -95,37 +133,76 @@ def mean_cell(means: list[float]) -> str:
     return f"{np.mean(means):.1f}{spread}"
 
 
-def print_table(found: dict[Cell, dict], rows: list[str]) -> None:
-    for split, (visible, _) in itertools.product(("test", "valid"), PAIRS):
+def print_twice(found: dict[Cell, dict], visible: str, rows: list[str]) -> None:
+    for split in ("test", "valid"):
         print(f"\n{split}, {visible} visible | A as printed | B | A strong | B | seeds")
         for method in rows:
             columns = [
                 list(seed_means(found, (visible, method, recipe), split, setting).values())
-                for recipe, setting in itertools.product(RECIPES, SETTINGS)
+                for recipe, setting in itertools.product(TWICE, SETTINGS)
             ]
             print(" | ".join([method, *map(mean_cell, columns), str(min(map(len, columns)))]))
 
 
-def print_differences(found: dict[Cell, dict], rows: list[str]) -> None:
+def difference(first: dict[int, float], second: dict[int, float]) -> str:
+    """Mean difference over the seeds of both, with its 95 % interval; nothing without any."""
+    seeds = sorted(first.keys() & second.keys())
+    if not seeds:
+        return "-"
+    pairs = [[means[seed] for seed in seeds] for means in (first, second)]
+    if len(seeds) == 1:
+        return f"{pairs[0][0] - pairs[1][0]:+.1f}"
+    gain = paired_difference(*pairs)
+    return f"{gain.mean:+.1f} [{gain.low:+.1f}, {gain.high:+.1f}]"
+
+
+def print_differences(found: dict[Cell, dict], visible: str, rows: list[str]) -> None:
     """Pairs of rows on test clips, with the 95 % interval over seeds."""
-    for (visible, _), setting in itertools.product(PAIRS, SETTINGS):
+    for setting in SETTINGS:
         scores = {
             (method, recipe): seed_means(found, (visible, method, recipe), "test", setting)
-            for method, recipe in itertools.product(rows, RECIPES)
+            for method, recipe in itertools.product(rows, TWICE)
         }
         wanted = [((m, "strong"), (m, "as printed")) for m in rows]
         wanted += [
             ((a, recipe), (b, recipe))
-            for recipe, (b, a) in itertools.product(RECIPES, itertools.combinations(rows, 2))
+            for recipe, (b, a) in itertools.product(TWICE, itertools.combinations(rows, 2))
         ]
         for first, second in wanted:
-            seeds = sorted(scores[first].keys() & scores[second].keys())
-            if len(seeds) > 1:
-                ours, theirs = ([scores[row][seed] for seed in seeds] for row in (first, second))
-                gain = paired_difference(ours, theirs)
-                names = f"{', '.join(first)} - {', '.join(second)}"
-                interval = f"{gain.mean:+.1f} [{gain.low:+.1f}, {gain.high:+.1f}]"
-                print(f"{visible} visible, {setting}: {names}: {interval}")
+            names = f"{', '.join(first)} - {', '.join(second)}"
+            gain = difference(scores[first], scores[second])
+            print(f"{visible} visible, {setting}: {names}: {gain}")
+
+
+def over_rows(found: dict[Cell, dict], visible: str, rows: list[str], recipe: str) -> dict:
+    """Mean over rows and settings, seed by seed, where every row is finished."""
+    scores = [
+        seed_means(found, (visible, method, recipe), "test", setting)
+        for method, setting in itertools.product(rows, SETTINGS)
+    ]
+    seeds = set.intersection(*(set(means) for means in scores))
+    return {seed: float(np.mean([means[seed] for means in scores])) for seed in seeds}
+
+
+def print_options(found: dict[Cell, dict], visible: str, rows: list[str]) -> None:
+    """What each option alone adds to the printed rows, and what the strong ones lose without it."""
+    for title, base, recipes in (
+        ("as printed", "as printed", [*ALONE, "+ three members"]),
+        ("strong", "strong", [*WITHOUT, "strong + three members"]),
+    ):
+        columns = " | ".join(f"{method} {s}" for method, s in itertools.product(rows, SETTINGS))
+        print(f"\n{visible} visible, less {title} | {columns} | all of them | seeds")
+        for recipe in recipes:
+            gains = [
+                difference(
+                    seed_means(found, (visible, method, recipe), "test", setting),
+                    seed_means(found, (visible, method, base), "test", setting),
+                ).split(" [")[0]
+                for method, setting in itertools.product(rows, SETTINGS)
+            ]
+            ours, theirs = (over_rows(found, visible, rows, name) for name in (recipe, base))
+            seeds = len(ours.keys() & theirs.keys())
+            print(" | ".join([recipe, *gains, difference(ours, theirs), str(seeds)]))
 
 
 def main() -> None:
@@ -134,21 +211,24 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=root / "shared" / "data" / "utd_mhad")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--rows", default=",".join(ROWS), help="methods, a,b,…")
+    parser.add_argument("--visible", default="skeleton,inertial", help="modalities, a,b,…")
+    parser.add_argument("--options", action="store_true", help="each option alone, and left out")
     parser.add_argument("--out", type=Path, default=Path("strong.jsonl"))
     options = parser.parse_args()
-    rows = options.rows.split(",")
+    rows, recipes = options.rows.split(","), list(RECIPES if options.options else TWICE)
     torch.set_num_threads(1)
-    dataset = resampled(load_dataset(options.data), 32)
-    folds = {test: fold(dataset, test) for test in FOLDS}
     found = finished(options.out)
-    for cell in cells(options.seeds, rows):
-        if cell not in found:
-            found[cell] = run(folds[cell[0]], cell)
-            with options.out.open("a") as stream:
-                stream.write(json.dumps(found[cell]) + "\n")
-            print(cell, found[cell]["test"], f"{found[cell]['seconds']:.0f} s", flush=True)
-    print_table(found, rows)
-    print_differences(found, rows)
+    for visible in options.visible.split(","):
+        for cell in cells(visible, options.seeds, rows, recipes):
+            if cell not in found:
+                found[cell] = run(dataset_of(cell[0], options.data), cell)
+                with options.out.open("a") as stream:
+                    stream.write(json.dumps(found[cell]) + "\n")
+                print(cell, found[cell]["test"], f"{found[cell]['seconds']:.0f} s", flush=True)
+        print_twice(found, visible, rows)
+        print_differences(found, visible, rows)
+        if options.options:
+            print_options(found, visible, rows)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from tests.training.joint import TINY, whole_twin, with_holes
 
 WHOLE = whole_twin()
 SMALL = [word for name, value in TINY.items() for word in ("--set", f"{name}={value}")]
-NETWORK = ["--method", "mmalign", *SMALL]
+NETWORK = ["--method", "mmalign", *SMALL, "--set", "members=2"]
 
 
 @pytest.fixture(scope="module")

@@ -55,7 +55,7 @@ def test_a_pair_with_its_gate(method):
 
 
 def test_three_modalities_strong_layers_scalings_and_gaps_that_were_learned(all_clips):
-    settings = {"centre": "m1,m2", "differences": "m1", "scale": "common", **STRONG}
+    settings = {"centre": "m1,m2", "differences": "m1", "scale": "common", "members": 2, **STRONG}
     model = mmalign.MMAlign(method="mmalign", **TINY, **settings).fit(HOLES)
     model.fitted.model.backbone.learn_gaps(["m1", "m3"])
     assert difference(restless(model)) <= 1e-5

@@ -1,5 +1,7 @@
 """The reader answers as the network does: any number of modalities, any pattern, gaps."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -85,6 +87,22 @@ def test_estimators_answer_by_the_reader(model, monkeypatch):
     monkeypatch.setattr(type(model.fitted), "outputs", None)  # not asked
     np.testing.assert_allclose(model.predict_proba(clips), expected, atol=1e-5)
     assert (model.answers(clips) == expected.argmax(axis=1)).all()
+
+
+def test_members_answer_as_their_mean_before_and_after_saving(tmp_path):
+    model = restless(mmalign.MMAlign(method="mmalign", members=2, **TINY).fit(HOLES))
+    clips = clips_of(model, 9, 12)
+    split = model.prepared(clips)
+    shares = [
+        replace(model.fitted, model=m, others=()).outputs(split) for m in model.fitted.members
+    ]
+    mean = torch.stack(shares).softmax(dim=-1).mean(dim=0).numpy()
+    np.testing.assert_allclose(model.predict_proba(clips), mean, atol=1e-5)
+    torch.testing.assert_close(quick_outputs(model.fitted, split), model.fitted.outputs(split))
+    model.save(tmp_path / "saved")
+    again = mmalign.load(tmp_path / "saved")
+    assert again.get_params()["members"] == 2
+    assert (again.predict_proba(clips) == model.predict_proba(clips)).all()
 
 
 def test_weights_that_change_are_noticed(model):

@@ -48,8 +48,8 @@ def test_every_option_of_the_strong_rows_is_tried_here():
 
 
 def test_step_sizes_rise_and_fall():
-    training = trained()
-    assert {group["lr"] for group in training.state.optimizers.main.param_groups} == {1e-3}
+    main = trained().state.members[0].optimizers.main
+    assert {group["lr"] for group in main.param_groups} == {1e-3}
     rates = []
     training = Training(
         DATA,
@@ -57,14 +57,15 @@ def test_step_sizes_rise_and_fall():
         **IN_PAIR,
         validations={"A": DATA["valid"]},
     )
-    step = training.algorithm.after_step
+    member = training.state.members[0]
+    step = member.algorithm.after_step
 
     def watched() -> None:
-        both = training.state.optimizers.main, training.state.optimizers.fit
+        both = member.optimizers.main, member.optimizers.fit
         rates.append([optimizer.param_groups[0]["lr"] for optimizer in both])
         step()
 
-    training.algorithm.after_step = watched
+    member.algorithm.after_step = watched
     training.run()
     main = [rate for rate, _ in rates]
     top = main.index(max(main))
@@ -91,9 +92,9 @@ def test_averaged_weights_are_the_weighted_mean_and_stand_in_for_a_while():
 
 def test_averaged_weights_validate_and_are_kept_while_others_are_trained():
     state = trained(average=0.9).state
-    name = "backbone.head.0.weight"
-    assert not torch.equal(state.model.state_dict()[name], state.average[name])
-    assert torch.equal(state.selections["A"].best_state[name], state.average[name])
+    name, average = "backbone.head.0.weight", state.members[0].average
+    assert not torch.equal(state.model.state_dict()[name], average[name])
+    assert torch.equal(state.selections["A"].best_state[name], average[name])
 
 
 def test_the_last_epoch_is_kept_whatever_it_scores():

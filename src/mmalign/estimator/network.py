@@ -346,7 +346,8 @@ class NetworkMMAlign(MMAlign):
         """
         place = choose_device(device)
         artifact = artifact_of(saved, folder)
-        artifact.predictor.model.to(place)
+        for member in artifact.predictor.members:
+            member.to(place)
         model = cls.of(artifact.predictor, artifact.config)
         model.device = device
         return model

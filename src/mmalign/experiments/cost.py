@@ -21,7 +21,8 @@ def relative_cost(job: Job) -> float:
     if config.method == EXPERTS:
         return EXPERTS_COST * (1 + job.survival)
     epoch = find_method(config.method).cost * (1 + job.survival) + 0.5 * config.both_passes
-    return (config.warm_up + config.epochs) * (epoch + config.window / 64)
+    epochs = config.members * (config.warm_up + config.epochs)
+    return epochs * (epoch + config.window / 64)
 
 
 def longest_first(jobs: Mapping[str, Job]) -> dict[str, Job]:

@@ -16,6 +16,8 @@ from mmalign.evaluation.floors import score
 from mmalign.imputers import Imputer
 from mmalign.model.hidden import Hidden
 from mmalign.model.streams import to_streams
+from mmalign.predictor.members import mean_outputs
+from mmalign.predictor.model import Model
 from mmalign.predictor.predictor import EVALUATION_BATCH, Predictor
 
 TINY = 1e-30
@@ -93,20 +95,24 @@ def swapped_scores(predictor: Predictor, clips: Split, swap: Swap) -> dict[str, 
     Raises:
         MMAlignError: If the imputer has no plans.
     """
-    model = predictor.model.eval()
-    way = model.bank[predictor.visible, predictor.victim]
+    outputs = mean_outputs([_swapped(model, clips, swap) for model in predictor.members])
+    labels = cast(Labels, clips.labels)
+    return score(predictor.task, predictor.to_labels(outputs), labels)
+
+
+def _swapped(model: Model, clips: Split, swap: Swap) -> Float[Tensor, "clips outputs"]:
+    """Outputs of the paper's pair with the plan swapped."""
+    visible_name, victim_name = model.eval().modalities
+    way = model.bank[visible_name, victim_name]
     outputs = []
-    for batch in Batches(clips, predictor.features(), batch_size=EVALUATION_BATCH).in_order():
-        streams = to_streams(batch, predictor.modalities)
-        visible, victim = (model.encode(name, streams) for name in predictor.modalities)
+    for batch in Batches(clips, model.features, batch_size=EVALUATION_BATCH).in_order():
+        streams = to_streams(batch, model.modalities)
+        visible, victim = (model.encode(name, streams) for name in model.modalities)
         guessed = way.target_lengths(visible.lengths)
         plan, lengths = swap(way.imputer, visible, victim, guessed)
         steps = align.impute(
             plan, visible.steps, source_lengths=visible.lengths, target_lengths=lengths
         )
-        imputed = model.backbone.imputed(predictor.victim, steps, lengths)
-        outputs.append(
-            model.backbone.predict({predictor.visible: visible, predictor.victim: imputed})
-        )
-    labels = cast(Labels, clips.labels)
-    return score(predictor.task, predictor.to_labels(torch.cat(outputs)), labels)
+        imputed = model.backbone.imputed(victim_name, steps, lengths)
+        outputs.append(model.backbone.predict({visible_name: visible, victim_name: imputed}))
+    return torch.cat(outputs)

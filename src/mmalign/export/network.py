@@ -1,7 +1,7 @@
 """A network as a graph: all patterns at once, stand-ins chosen clip by clip."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from typing import cast
 
@@ -19,25 +19,23 @@ There = Mapping[str, Value]
 """Which clips have each modality."""
 
 
-def network_outputs(graph: Graph, model: Model, read_as: Mapping[str, str]) -> Value:
+def network_outputs(graph: Graph, members: Sequence[Model], read_as: Mapping[str, str]) -> Value:
     """Raw outputs `[batch, outputs]` of the model; NaN for a clip that has not what it needs.
 
     Args:
         graph: Where to compute; it gets two inputs for each modality that is given.
-        model: The network.
+        members: The networks whose answers are averaged; as a rule one.
         read_as: For each modality of the model, the one that is given in its place; itself, but
             for methods that see one modality twice.
     """
-    dims = model.features
+    first = members[0]
+    dims, pair = first.features, first.pair
     given = {n: given_sequences(graph, n, dims[n]) for n in dict.fromkeys(read_as.values())}
-    known = {name: _known(model, name, given[one]) for name, one in read_as.items()}
-    is_there = {name: given[one].is_there for name, one in read_as.items()}
-    outputs = _answer(model, known, is_there)
-    if model.pair is None:
-        is_known = _all_or_any("Or", is_there.values())
-    else:
-        is_known = is_there[model.pair.source]
-        outputs = _gated(model, known, is_there, outputs)
+    seen = {name: given[one] for name, one in read_as.items()}
+    is_there = {name: one.is_there for name, one in seen.items()}
+    answers = [_gated(model, seen, is_there) for model in members]
+    outputs = answers[0] if len(answers) == 1 else _average(answers, first.backbone.outputs)
+    is_known = _all_or_any("Or", is_there.values()) if pair is None else is_there[pair.source]
     return graph.where(is_known.wider(1), outputs, np.array(np.nan, np.float32))
 
 
@@ -47,11 +45,10 @@ def _known(model: Model, modality: str, given: Sequences) -> HiddenValues:
     return encoded(model.backbone.encoder(modality), scaled(scaler, given), given)
 
 
-def _gated(
-    model: Model, known: Mapping[str, HiddenValues], is_there: There, outputs: Value
-) -> Value:
-    """A pair's answer with its victim mixed with the one without it, as its gate says."""
-    gate = float(model.gate)
+def _gated(model: Model, seen: Mapping[str, Sequences], is_there: There) -> Value:
+    """A member's answer; a pair mixes that with its victim and that without, as its gate says."""
+    known = {name: _known(model, name, given) for name, given in seen.items()}
+    outputs, gate = _answer(model, known, is_there), float(model.gate)
     if gate == 1.0 or model.pair is None:
         return outputs
     victim = model.pair.target

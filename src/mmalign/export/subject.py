@@ -92,7 +92,7 @@ def _of_network(model: MMAlign) -> tuple[dict[str, tuple[Row, Row]], Any]:
         return scaler.mean.cpu().numpy(), scaler.scale.cpu().numpy()
 
     def write(graph: Graph) -> Value:
-        outputs = network_outputs(graph, network, read_as)
+        outputs = network_outputs(graph, predictor.members, read_as)
         if predictor.task.outputs > 1:
             return outputs
         return outputs * float(network.label_scale) + float(network.label_mean)

@@ -19,6 +19,7 @@ from mmalign.evaluation.floors import score
 from mmalign.evaluation.predictions import prediction_columns, presence_columns
 from mmalign.imputers.bank import Direction
 from mmalign.model.streams import Streams, to_streams
+from mmalign.predictor.members import mean_outputs, member_prefix, split_members
 from mmalign.predictor.model import Model, main_loss
 
 EVALUATION_BATCH = 128
@@ -36,28 +37,44 @@ class NonFiniteOutputError(DataError):
 
 @dataclass(frozen=True)
 class Predictor:
-    """A model with its task; `watch` sees its batches go by."""
+    """Models with their task, whose answers are averaged; as a rule there is one.
+
+    Attributes:
+        model: The first one, whose plans and stand-ins are shown.
+        task: What is predicted.
+        watch: Sees batches go by.
+        others: Further members: trained on the same clips, and scaled alike.
+    """
 
     model: Model
     task: Task
     watch: Watch = unwatched
+    others: tuple[Model, ...] = ()
 
-    @torch.no_grad()
+    @property
+    def members(self) -> tuple[Model, ...]:
+        """All models that answer."""
+        return (self.model, *self.others)
+
     def outputs(self, split: Split) -> Float[Tensor, "clips outputs"]:
-        """Raw outputs of the model, one row a clip, in the split's order.
+        """Raw outputs, one row a clip, in the split's order; of members, those of their mean.
 
         Raises:
             NonFiniteOutputError: If an output is NaN or infinite, which is no prediction.
         """
-        self.model.eval()
+        return mean_outputs([self._outputs(model, split) for model in self.members])
+
+    @torch.no_grad()
+    def _outputs(self, model: Model, split: Split) -> Float[Tensor, "clips outputs"]:
+        model.eval()
         if len(split) == 0:
-            return torch.empty(0, self.model.backbone.outputs)
+            return torch.empty(0, model.backbone.outputs)
         # Clips of like length share a batch, which costs less; rows are put back afterwards.
         batches = Batches(split, self.features(), batch_size=_evaluation_batch(split))
         order = batches.order(0)
         answers = torch.cat(
             [
-                self.model(self.streams(batch)).cpu()
+                model(self.streams(batch)).cpu()
                 for batch in self.watch(batches.epoch(0), len(batches))
             ]
         )
@@ -65,6 +82,28 @@ class Predictor:
         outputs = torch.empty_like(answers).index_copy_(0, rows, answers)
         check_finite(outputs, split.ids)
         return outputs
+
+    def weights(self) -> dict[str, Tensor]:
+        """Weights of all members; a first one's names are its own, others' have a number."""
+        return {
+            member_prefix(number) + name: tensor
+            for number, model in enumerate(self.members)
+            for name, tensor in model.state_dict().items()
+        }
+
+    def load_weights(self, weights: Mapping[str, Tensor]) -> None:
+        """Take over what `weights` gave.
+
+        Raises:
+            RuntimeError: If names or shapes are others.
+        """
+        for model, own in zip(self.members, split_members(weights, len(self.members)), strict=True):
+            model.load_state_dict(own)
+
+    def set_gate(self, weight: float) -> None:
+        """Let a victim that is there count so much against its imputation."""
+        for model in self.members:
+            model.gate.fill_(weight)
 
     @property
     def modalities(self) -> tuple[str, ...]:

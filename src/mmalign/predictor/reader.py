@@ -26,6 +26,7 @@ from mmalign.imputers import AlignmentDynamicsLearner, Copy, Imputer, MeanFill, 
 from mmalign.model.attention import Attention, PreNormLayer, TransformerLayer
 from mmalign.model.fusion import CrossAttention
 from mmalign.model.positions import position_table
+from mmalign.predictor.members import mean_outputs
 from mmalign.predictor.model import Model
 from mmalign.predictor.packing import (
     Flat,
@@ -63,14 +64,16 @@ def quick_outputs(predictor: Predictor, split: Split) -> Float[Tensor, "clips ou
     Raises:
         NonFiniteOutputError: If an output is NaN or infinite, which is no prediction.
     """
-    reader = reader_of(predictor.model)
-    found = None if reader is None else reader.outputs(split)
-    if found is None:
-        return predictor.outputs(split)
-    outputs = torch.from_numpy(found)
-    if not np.isfinite(found).all():
-        check_finite(outputs, split.ids)
-    return outputs
+    answers = []
+    for model in predictor.members:
+        reader = reader_of(model)
+        found = None if reader is None else reader.outputs(split)
+        if found is None:
+            return predictor.outputs(split)
+        answers.append(torch.from_numpy(found))
+        if not np.isfinite(found).all():
+            check_finite(answers[-1], split.ids)
+    return mean_outputs(answers)
 
 
 _readers: WeakKeyDictionary[Model, tuple[list[Tensor], int, "NetworkReader | None"]] = (

@@ -10,6 +10,7 @@ from safetensors.torch import save as save_tensors
 from mmalign.data.names import check_names
 from mmalign.data.task import Classification, task_from_json, task_to_json
 from mmalign.errors import ConfigError, CorruptArtifactError, DataError, MMAlignError
+from mmalign.predictor.members import member_prefix, split_members
 from mmalign.predictor.predictor import Predictor
 from mmalign.predictor.scaling import AS_PRINTED
 from mmalign.runs.card import card_text, task_in_words
@@ -44,7 +45,11 @@ class Artifact:
             **network_settings(predictor.model),
             "config": config_to_json(self.config),
         }
-        weights = network_weights(predictor.model)
+        weights = {
+            member_prefix(number) + name: tensor
+            for number, model in enumerate(predictor.members)
+            for name, tensor in network_weights(model).items()
+        }
         payload = save_tensors(weights, metadata={"format": "pt"})
         return Saved(settings, payload, self._card(summary))
 
@@ -54,6 +59,8 @@ class Artifact:
         scalings = predictor.model.scalings.items()
         scaled = [f"{name}: {s.in_words}." for name, s in scalings if s != AS_PRINTED]
         about = [f"Task: {task_in_words(predictor.task)}. Features: {features}.", *scaled]
+        if predictor.others:
+            about.append(f"Answers are the mean of {len(predictor.members)} networks.")
         return card_text(
             tag=method,
             title=f"{method}: {network_title(predictor.model)}",
@@ -94,9 +101,15 @@ def artifact_of(saved: Saved, folder: Path) -> Artifact:
         if isinstance(task, Classification):
             check_names("class", task.classes)
         config = config_from(settings["config"])
-        model = network_from(settings, config, task, load_tensors(saved.weights))
+        weights = load_tensors(saved.weights)
+        if config.members > len(weights):
+            raise ValueError(f"{config.members} members, but {len(weights)} tensors")
+        first, *others = (
+            network_from(settings, config, task, own)
+            for own in split_members(weights, config.members)
+        )
     except UNFIT as error:
         raise CorruptArtifactError(
             f"{folder}: settings and weights do not fit ({error})"
         ) from error
-    return Artifact(Predictor(model, task), config)
+    return Artifact(Predictor(first, task, others=tuple(others)), config)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 from safetensors import SafetensorError
@@ -13,8 +14,10 @@ from mmalign.documents import parse_json
 from mmalign.errors import CorruptArtifactError
 from mmalign.files import read_regular, write_atomically
 from mmalign.model.adamw import Optimizer
+from mmalign.predictor.members import member_prefix
 from mmalign.predictor.model import Model
 from mmalign.training.loop import TrainingState
+from mmalign.training.member import Member
 
 CHECKPOINT = "checkpoint/state.safetensors"
 """Where a run keeps its state."""
@@ -26,11 +29,15 @@ UNFIT = (SafetensorError, LookupError, ValueError, TypeError, AttributeError, Ru
 
 def save_checkpoint(state: TrainingState, file: Path) -> None:
     """Write weights, optimisers, selections and history; a kill leaves the old file or the new."""
-    tensors = {f"model/{name}": tensor for name, tensor in state.model.state_dict().items()}
-    for which, optimizer in _optimizers(state).items():
-        for index, slots in optimizer.state_dict()["state"].items():
-            tensors |= {f"{which}/{index}/{slot}": tensor for slot, tensor in slots.items()}
-    tensors |= {f"average/{name}": tensor for name, tensor in state.average.items()}
+    tensors: dict[str, Tensor] = {}
+    for start, member in _members(state):
+        own = member.model.state_dict()
+        tensors |= {f"{start}model/{name}": tensor for name, tensor in own.items()}
+        for which, optimizer in _optimizers(member).items():
+            for index, slots in optimizer.state_dict()["state"].items():
+                named = {f"{start}{which}/{index}/{slot}": t for slot, t in slots.items()}
+                tensors |= named
+        tensors |= {f"{start}average/{name}": t for name, t in member.average.items()}
     for name, selection in state.selections.items():
         tensors |= {f"best/{name}/{key}": value for key, value in selection.best_state.items()}
     progress = {
@@ -57,10 +64,12 @@ def load_checkpoint(file: Path, state: TrainingState) -> None:
         tensors = load_tensors(payload)
         header = parse_json(payload[8 : 8 + int.from_bytes(payload[:8], "little")])
         progress = parse_json(header["__metadata__"]["progress"].encode())
-        state.model.load_state_dict(_under(tensors, "model"))
-        state.average.update(_placed(_under(tensors, "average"), state.model))
-        for which, optimizer in _optimizers(state).items():
-            _restore_optimizer(optimizer, _under(tensors, which))
+        for start, member in _members(state):
+            member.model.load_state_dict(_under(tensors, f"{start}model"))
+            averaged = _under(tensors, f"{start}average")
+            member.average.update(_placed(averaged, member.model))
+            for which, optimizer in _optimizers(member).items():
+                _restore_optimizer(optimizer, _under(tensors, start + which))
         for name, selection in state.selections.items():
             known = progress["selections"][name]
             selection.best_score = tuple(known["score"])
@@ -96,8 +105,13 @@ def read_checked(file: Path) -> bytes:
     return payload
 
 
-def _optimizers(state: TrainingState) -> dict[str, Optimizer]:
-    both = {"main": state.optimizers.main, "fit": state.optimizers.fit}
+def _members(state: TrainingState) -> Iterator[tuple[str, Member]]:
+    """The members, and what the names of their tensors begin with."""
+    return ((member_prefix(number), member) for number, member in enumerate(state.members))
+
+
+def _optimizers(member: Member) -> dict[str, Optimizer]:
+    both = {"main": member.optimizers.main, "fit": member.optimizers.fit}
     return {name: optimizer for name, optimizer in both.items() if optimizer is not None}
 
 

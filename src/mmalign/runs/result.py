@@ -65,8 +65,8 @@ class Outcome:
             "floor": floors(dataset),
             "epochs": len(state.history),
             "parameters": {
-                "backbone": count_parameters(state.model.backbone),
-                "imputer": count_parameters(state.model.bank),
+                "backbone": sum(count_parameters(m.model.backbone) for m in state.members),
+                "imputer": sum(count_parameters(m.model.bank) for m in state.members),
             },
             "diverged": self.diverged,
         }

@@ -53,6 +53,8 @@ class Config(BackboneConfig):
         average: How slowly averaged weights follow the trained ones, such as 0.98; they are what
             validates and predicts. 0 averages nothing.
         keep: The epoch that validates `best`, or the `last` one, for which patience does not count.
+        members: Networks with different initial weights and orders of batches, whose answers are
+            averaged: probabilities of classes, or values. The mean is what validates.
         seed: Initial weights, order of batches, dropout.
     """
 
@@ -80,6 +82,7 @@ class Config(BackboneConfig):
     schedule: str = "constant"
     average: float = 0.0
     keep: str = "best"
+    members: int = 1
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -88,7 +91,7 @@ class Config(BackboneConfig):
             super().__post_init__()
         except ConfigError as error:
             problems += error.problems
-        for name in ("window", "epochs", "patience", "batch_size"):
+        for name in ("window", "epochs", "patience", "batch_size", "members"):
             if getattr(self, name) < 1:
                 problems.append(f"{name} must be >= 1, got {getattr(self, name)}")
         for name in ("epsilon", "learning_rate", "fit_learning_rate", "clip_norm", "temperature"):

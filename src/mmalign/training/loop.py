@@ -1,36 +1,31 @@
 """Training from the first epoch to the last, with selection on validation data."""
 
-import itertools
 import math
+import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import torch
-from jaxtyping import Bool, Float
-from torch import Tensor
 
 from mmalign.align import smallest_window
-from mmalign.data.batching import Batches
 from mmalign.data.dataset import Dataset
 from mmalign.data.split import Split
 from mmalign.errors import DataError
 from mmalign.imputers.bank import Direction, needed_directions
-from mmalign.model.hidden import is_valid
-from mmalign.model.streams import Streams, to_streams
 from mmalign.predictor.model import Model
 from mmalign.predictor.predictor import NonFiniteOutputError, Predictor
 from mmalign.predictor.scaling import ScalingConfig
 from mmalign.training.config import Config
-from mmalign.training.denoise import DenoisingTraining, Optimizers, make_optimizers
 from mmalign.training.distributed import World
 from mmalign.training.losses import REMEDY, TrainingError
+from mmalign.training.member import Member, is_complete, member_configs
 from mmalign.training.meta import meta_loss
 from mmalign.training.methods import build_model, find_method
-from mmalign.training.recipe import Recipe, standing_in
-from mmalign.training.selection import Selection, State, choose_gate, selection_score
+from mmalign.training.recipe import standing_in
+from mmalign.training.selection import Selection, choose_gate, selection_score
 
 Record = dict[str, Any]
 
@@ -40,47 +35,49 @@ class TrainingState:
     """All that training needs to go on: what a checkpoint holds.
 
     Attributes:
-        model: The current weights.
-        optimizers: Their state.
+        members: The networks, with their current weights and what trains them.
         selections: The best epoch so far on each validation set.
         history: One record an epoch; its length is the number of epochs done.
         seconds: Time spent in training, validation included.
-        average: Averaged weights, if the config wants them.
     """
 
-    model: Model
-    optimizers: Optimizers
+    members: list[Member]
     selections: dict[str, Selection]
     history: list[Record] = field(default_factory=list)
     seconds: float = 0.0
-    average: State = field(default_factory=dict)
+
+    @property
+    def model(self) -> Model:
+        """The first member's network, as a rule the only one."""
+        return self.members[0].model
 
 
-def start_training(
+def fresh_models(
     dataset: Dataset,
-    config: Config,
+    configs: Sequence[Config],
     *,
     modalities: Sequence[str],
     targets: Sequence[str] | None,
-    validations: Mapping[str, Split],
-) -> TrainingState:
-    """A fresh state: weights from the seed, scales from the training split.
+) -> list[Model]:
+    """A model for each config: weights from its seed, scales from the training split.
 
     Raises:
         DataError: If there is no training split, or nothing to learn from in it.
     """
+    config, train = configs[0], dataset["train"]
     check_trainable(dataset, config, modalities=modalities, targets=targets)
-    train = dataset["train"]
     directions = _directions(train, config, modalities, targets)
     wanted = ScalingConfig(centre=config.centre, scale=config.scale, differences=config.differences)
     scalings = wanted.choose(train, modalities)
-    torch.manual_seed(config.seed)
     dims = {name: dataset.dims[name] for name in modalities}
-    model = build_model(config, dataset.task, dims, directions, scalings)
-    model.backbone.learn_gaps([m for m in modalities if m in train.gapped])
-    model.fit_scales(train)
-    selections = {name: Selection() for name in validations}
-    return TrainingState(model, make_optimizers(model, config), selections)
+    models = []
+    for member in configs:
+        torch.manual_seed(member.seed)
+        model = build_model(member, dataset.task, dims, directions, scalings)
+        model.backbone.learn_gaps([m for m in modalities if m in train.gapped])
+        model.fit_scales(train)
+        models.append(model)
+    return models
 
 
 def _directions(
@@ -112,7 +109,7 @@ def check_trainable(
         if not train.is_present(name).any():
             raise _unknown(name, is_victim=targets is not None and name in targets)
     method = find_method(config.method)
-    if method.missing_loss is meta_loss and not _is_complete(train, modalities).any():
+    if method.missing_loss is meta_loss and not is_complete(train, modalities).any():
         raise DataError(
             f"no training clip has all of {', '.join(modalities)}",
             fix=f"{config.method} learns from complete clips: give some, or another method.",
@@ -148,11 +145,6 @@ def _check_window(train: Split, window: int, source: str, target: str) -> None:
             )
 
 
-def _is_complete(split: Split, modalities: Sequence[str]) -> Bool[np.ndarray, " clips"]:
-    found: Bool[np.ndarray, " clips"] = np.all([split.is_present(m) for m in modalities], axis=0)
-    return found
-
-
 class Training:
     """A training run in memory; its `state` starts fresh and may be filled from a checkpoint.
 
@@ -183,28 +175,14 @@ class Training:
         self.config = config
         self.validations = validations
         self.device = device or torch.device("cpu")
-        self.state = start_training(
-            dataset, config, modalities=modalities, targets=targets, validations=validations
-        )
-        self.state.model.to(self.device)
-        self.predictor = Predictor(self.state.model, dataset.task)
-        self.recipe = Recipe(config, self.state.model, self.state.optimizers, self.state.average)
-        self.algorithm = DenoisingTraining(
-            self.state.model,
-            self.state.optimizers,
-            config,
-            missing_loss=find_method(config.method).missing_loss,
-            after_step=self.recipe.after_step,
-            world=self.world,
-        )
-        train = dataset["train"]
-        is_complete = _is_complete(train, modalities)
-        self.complete = self._batches(train.select(np.flatnonzero(is_complete)))
-        self.missing = self._batches(train.select(np.flatnonzero(~is_complete)))
-
-    def _batches(self, split: Split) -> Batches:
-        config, dims = self.config, self.predictor.features()
-        return Batches(split, dims, batch_size=config.batch_size, seed=config.seed)
+        configs, train = member_configs(config), dataset["train"]
+        models = fresh_models(dataset, configs, modalities=modalities, targets=targets)
+        members = [
+            Member(model, train, own, device=self.device, world=self.world)
+            for model, own in zip(models, configs, strict=True)
+        ]
+        self.state = TrainingState(members, {name: Selection() for name in validations})
+        self.predictor = Predictor(models[0], dataset.task, others=tuple(models[1:]))
 
     @property
     def total_epochs(self) -> int:
@@ -229,10 +207,11 @@ class Training:
 
     def select(self, name: str) -> Predictor:
         """The epoch that is kept for a validation set, with its gate if the config wants one."""
-        self.state.model.load_state_dict(self.state.selections[name].best_state)
+        self.predictor.load_weights(self.state.selections[name].best_state)
         if self.config.gate and self.state.model.pair is not None:
             choose_gate(self.predictor, self.validations[name])
-        self.state.model.eval()
+        for model in self.predictor.members:
+            model.eval()
         return self.predictor
 
     def run_epoch(self) -> Record:
@@ -243,21 +222,11 @@ class Training:
         """
         started = time.perf_counter()
         epoch = len(self.state.history) + 1
-        # Dropout is a function of seed and epoch, so that a resumed run repeats it to the bit.
-        stream = (self.config.seed * 1_000_003 + epoch) * 1009 + self.world.rank
-        torch.manual_seed(stream % 2**63)
-        complete = self._streams(self.complete, epoch)
-        if epoch <= self.config.warm_up:
-            self.recipe.start_epoch(epoch, updates=len(self.complete))
-            self.state.model.train()
-            self.algorithm.warm_up(complete)
-        else:
-            self.recipe.start_epoch(epoch, updates=len(self.complete) + len(self.missing))
-            self._prepare_imputers()
-            self.state.model.train()
-            self.algorithm.epoch(complete, self._streams(self.missing, epoch))
-        record: Record = {"epoch": epoch, "losses": self.algorithm.mean_losses()}
-        with standing_in(self.state.model, self.state.average):
+        losses = [member.train(epoch) for member in self.state.members]
+        record: Record = {"epoch": epoch, "losses": _mean_losses(losses)}
+        with ExitStack() as averaged:
+            for member in self.state.members:
+                averaged.enter_context(standing_in(member.model, member.average))
             record["valid"] = self._validate_all(epoch)
         self.state.history.append(record)
         self.state.seconds += time.perf_counter() - started
@@ -271,7 +240,7 @@ class Training:
             score = selection_score(self.predictor.task, found[name])
             selection = self.state.selections[name]
             keep = selection.take if self.config.keep == "last" else selection.offer
-            keep(epoch, score, self.state.model.state_dict())
+            keep(epoch, score, self.predictor.weights())
         return found
 
     def _validate(self, split: Split, epoch: int) -> dict[str, float]:
@@ -287,40 +256,8 @@ class Training:
             )
         return metrics
 
-    def _prepare_imputers(self) -> None:
-        bank = self.state.model.bank
-        bank.prepare(self._hidden_steps)
-        # Each process encodes all clips; the leader's answer saves them from rounding apart.
-        self.world.agree(list(bank.buffers()))
 
-    @torch.no_grad()
-    def _hidden_steps(self, modality: str) -> Float[Tensor, "steps dim"]:
-        """A modality's hidden steps of all training clips that have it, without dropout."""
-        model = self.state.model.eval()
-        steps = []
-        for batch in itertools.chain(self.complete.in_order(), self.missing.in_order()):
-            streams = to_streams(batch, model.modalities).to(self.device)
-            is_there = streams.is_present(modality)
-            if bool(is_there.any()):
-                hidden = model.encode(
-                    modality, streams if bool(is_there.all()) else streams.rows(is_there)
-                )
-                steps.append(hidden.steps[is_valid(hidden.lengths, hidden.steps.shape[1])])
-        return torch.cat(steps)
-
-    def _streams(self, batches: Batches, epoch: int) -> "EpochStreams":
-        return EpochStreams(batches, epoch, self.device, self.world)
-
-
-@dataclass(frozen=True)
-class EpochStreams:
-    """This process's batches of an epoch; they can be read again and again."""
-
-    batches: Batches
-    epoch: int
-    device: torch.device
-    world: World
-
-    def __iter__(self) -> Iterator[Streams]:
-        for batch in self.batches.epoch(self.epoch):
-            yield self.world.share(to_streams(batch, tuple(self.batches.dims))).to(self.device)
+def _mean_losses(losses: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Mean over the members of each loss."""
+    names = dict.fromkeys(name for one in losses for name in one)
+    return {name: statistics.fmean(one[name] for one in losses if name in one) for name in names}

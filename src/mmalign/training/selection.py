@@ -56,14 +56,14 @@ def selection_score(task: Task, metrics: dict[str, float]) -> tuple[float, float
 
 
 def choose_gate(predictor: Predictor, valid: Split) -> float:
-    """Set the model's gate to the weight that scores best on validation clips.
+    """Set the gate, of all members alike, to the weight that scores best on validation clips.
 
     Ties go to the larger weight, so that a victim that is there is used unless it hurts.
     """
     scores = {}
     for weight in GATES:
-        predictor.model.gate.fill_(weight)
+        predictor.set_gate(weight)
         scores[weight] = selection_score(predictor.task, predictor.evaluate(valid))
     best = max(scores, key=lambda weight: (scores[weight], weight))
-    predictor.model.gate.fill_(best)
+    predictor.set_gate(best)
     return best
