@@ -26,15 +26,20 @@ def start_anew() -> None:
 
 
 def checked(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, whose arguments are checked; after so many calls, nothing is any more."""
-    strict = beartyped(function)
+    """The function, whose arguments are checked; after so many calls, nothing is any more.
+
+    Its check is made at the first call: most functions are never called by a process of tests.
+    """
+    strict: Callable[..., Any] | None = None
 
     @wraps(function)
     def counted(*args: Any, **named: Any) -> Any:
+        nonlocal strict
         global calls
         calls += 1
         if calls == MOST_CALLS:
             config.update("jaxtyping_disable", True)
+        strict = strict or beartyped(function)
         return strict(*args, **named)
 
     return counted

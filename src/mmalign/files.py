@@ -89,8 +89,8 @@ def write_atomically(path: Path, payload: bytes) -> None:
     fsync_directory(path.parent)
 
 
-FORMULA = re.compile(r"[=@\t\r]|[+-](?![\w.$\[\]-]*$|[\d.]+ )")
-"""What a spreadsheet would compute; not a number, nor an id that begins with a hyphen."""
+FORMULA = re.compile(r"[=@\t\r]|[+-](?![\w.$\[\]-]*$|[\d.]+ [^A-Za-z=@|!]*$)")
+"""What a spreadsheet would compute; not numbers, nor an id that begins with a hyphen."""
 
 
 def csv_bytes(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:

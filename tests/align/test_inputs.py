@@ -1,18 +1,12 @@
 """Odd arguments are solved as meant, or refused as an alignment problem; none escapes."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
+
+from tests.forked import run_module
 
 
 def test_odd_arguments_are_taken_or_refused_in_one_way():
-    done = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("odd_arguments.py"))],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    done = run_module("tests.align.odd_arguments")
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout)
     assert found["wrong"] == []

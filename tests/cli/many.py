@@ -10,6 +10,8 @@ import sys
 from collections.abc import Sequence
 from functools import cache
 
+from tests.forked import MMALIGN, Forked
+
 
 def mmalign_many(commands: Sequence[Sequence[object]]) -> list[subprocess.CompletedProcess[str]]:
     """The answers of `mmalign` to each command line, in order."""
@@ -24,8 +26,7 @@ def mmalign_many(commands: Sequence[Sequence[object]]) -> list[subprocess.Comple
 
 def mmalign_alone(*words: object) -> subprocess.CompletedProcess[str]:
     """One command in a process of its own, as those that fork workers want it."""
-    command = [sys.executable, "-m", "mmalign.cli.main", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    return Forked(MMALIGN, words).done()
 
 
 @cache

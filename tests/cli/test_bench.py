@@ -5,8 +5,6 @@ import os
 import pty
 import select
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -15,6 +13,7 @@ import pytest
 from mmalign.cli.bench import parse_pairs, parse_rates
 from tests.cli.many import mmalign_alone, mmalign_many
 from tests.experiments.tiny import write_data
+from tests.forked import MMALIGN, Forked
 
 SETTINGS = ["dim=8", "heads=2", "window=2", "batch_size=16", "epochs=2"]
 SMALL = [word for setting in SETTINGS for word in ("--set", setting)]
@@ -89,18 +88,12 @@ def test_mistakes_are_one_line_and_exit_2_and_change_nothing(grid, data):
     assert "4 of 4 runs are already done" in again.stderr
 
 
-NO_RAY = """
-import sys
-sys.modules["ray"] = None
-from mmalign.cli.main import main
-main()
-"""
+NO_RAY = "import sys; sys.modules['ray'] = None"
 
 
 def test_without_ray_the_error_says_how_to_install_it(data, tmp_path):
     words = ["bench", data, *MAIN, "--out", tmp_path / "grid", "--engine", "ray"]
-    command = [sys.executable, "-c", NO_RAY, *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = Forked(f"{NO_RAY}; {MMALIGN}", words).done()
     assert done.returncode == 2
     assert done.stderr == "error: --engine ray needs a package: pip install 'mmalign[ray]'\n"
     assert not (tmp_path / "grid").exists()
@@ -110,15 +103,14 @@ def test_ctrl_c_stops_and_says_how_to_go_on(data, tmp_path):
     """On a terminal, where the signal reaches every process of the group."""
     out = tmp_path / "grid"
     words = ["bench", data, *MAIN, "--set", "epochs=100000", "--set", "patience=100000"]
-    command = [sys.executable, "-m", "mmalign.cli.main", *map(str, words), "--out", str(out)]
     leader, follower = pty.openpty()
-    process = subprocess.Popen(command, stderr=follower, start_new_session=True)
+    process = Forked(MMALIGN, [*words, "--out", out], err=os.ttyname(follower), leads=True)
     os.close(follower)
     while not list(out.glob("runs/*/checkpoint/state.safetensors")):
         assert process.poll() is None
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)
-    assert process.wait(timeout=60) == 130
+    assert process.wait(60) == 130
     told = b""
     while select.select([leader], [], [], 0.2)[0]:
         try:

@@ -1,16 +1,14 @@
 """Stopped commands say what is saved; the same command resumes, and says when it is done."""
 
 import os
-import resource
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from tests.cli.test_train import FLAGS, SMALL, mmalign
+from tests.forked import MMALIGN, Forked
 
 TRAIN = ["train", "twin", *FLAGS, *SMALL, "--set", "epochs=400", "--set", "patience=400", "--out"]
 BENCH = ["bench", "twin", "--suite", "main", "--pairs", "visible:victim", "--survival", "0.5"]
@@ -18,19 +16,14 @@ BENCH += ["--seeds", "2", "--jobs", "1", *SMALL, "--set", "epochs=40", "--out"]
 TUNE = ["tune", "twin", *FLAGS, *SMALL, "--trials", "50", "--set", "epochs=30", "--out"]
 
 
-def started(command: list, out: Path) -> subprocess.Popen:
-    words = [sys.executable, "-m", "mmalign.cli.main", *map(str, command), str(out)]
-    return subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-
-
 def stopped(command: list, out: Path, marker: str, number: int) -> tuple[int, str]:
     """Start a command, and stop it once a file shows that it is at work."""
-    process = started(command, out)
+    process = Forked(MMALIGN, [*command, out])
     deadline = time.monotonic() + 120
     while not list(out.glob(marker)) and time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.05)
-    process.send_signal(number)
-    return process.wait(timeout=60), process.stderr.read()
+    os.kill(process.pid, number)
+    return process.wait(60), process.err.read_text()
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -45,10 +38,13 @@ def test_a_training_that_is_stopped_says_which_epoch_is_saved(tmp_path, number, 
 def test_a_training_that_is_resumed_says_so(tmp_path):
     _, told = stopped(TRAIN, tmp_path / "run", "metrics.jsonl", signal.SIGINT)
     saved = told.split("saved up to ")[1].split(" in ")[0]
-    process = started(TRAIN, tmp_path / "run")
-    first = process.stderr.readline()
-    process.kill()
-    process.wait()
+    process = Forked(MMALIGN, [*TRAIN, tmp_path / "run"])
+    deadline = time.monotonic() + 120
+    while "\n" not in process.err.read_text() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait(60)
+    first = process.err.read_text().splitlines(keepends=True)[0]
     assert first == f"resuming {tmp_path / 'run'} after {saved}\n"
 
 
@@ -75,13 +71,8 @@ def test_the_command_of_a_finished_run_says_so_and_succeeds(tmp_path):
 
 
 def test_a_full_disk_names_the_file(tmp_path):
-    def limit() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
-
     command = ["train", "twin", *FLAGS, *SMALL, "--set", "epochs=1", "--out", tmp_path / "run"]
-    words = [sys.executable, "-m", "mmalign.cli.main", *map(str, command)]
-    done = subprocess.run(words, capture_output=True, text=True, preexec_fn=limit, env=os.environ)
+    done = Forked(MMALIGN, command, file_bytes=2000).done()
     assert done.returncode == 2
     assert "state.safetensors: File too large" in done.stderr
     assert "Traceback" not in done.stderr

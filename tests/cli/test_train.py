@@ -18,6 +18,7 @@ from mmalign.data import load_dataset, write_native
 from tests.cli.many import mmalign_many
 from tests.cli.test_data import mmalign
 from tests.data.readers.conftest import misa_rows, write_misa
+from tests.forked import Forked
 from tests.training.small import poisoned, small_dataset
 
 FLAGS = ["--visible", "visible", "--victim", "victim", "--survival", "0.5"]
@@ -104,9 +105,7 @@ app(["evaluate", run, data], standalone_mode=False)
 
 
 def test_predicting_and_evaluating_show_a_bar_on_a_terminal(run, data, tmp_path):
-    command = [sys.executable, "-c", ON_A_TERMINAL, run, data, tmp_path / "p.csv"]
-    terminal = {**os.environ, "TERM": "xterm"}
-    done = subprocess.run(command, env=terminal, capture_output=True, text=True, check=False)
+    done = Forked(ON_A_TERMINAL, [run, data, tmp_path / "p.csv"], env={"TERM": "xterm"}).done()
     assert done.returncode == 0, done.stderr
     assert all("predicting" in shown for shown in done.stderr.split("AND"))
     assert "\x1b" not in done.stdout

@@ -1,5 +1,7 @@
 """Tables of all kinds become the clips that they describe."""
 
+import gzip
+import os
 from types import SimpleNamespace
 
 import numpy as np
@@ -105,6 +107,9 @@ def test_clips_are_the_rows_of_each_id_in_the_order_of_time(rows, random):
         ({"clip": ["a", None, "b", "a", "b"]}, {}, "row 1 has no 'clip'"),
         ({"x": list("abcde")}, {}, "modality wrist: column 'x' holds text, not numbers"),
         ({"label": list("rrwrw")}, {}, "clip b: label 'r' in one row and 'w' in another"),
+        ({"clip": [b"a"] * 5}, {}, "column 'clip' is not in UTF-8"),
+        ({"time": ["9", "10", "11", "1", "2"]}, {}, "'time' holds .*string, which cannot be sort"),
+        ({"time": [[1]] * 5}, {}, "'time' holds list.*, which cannot be sorted by"),
     ],
 )
 def test_what_is_wrong_with_a_frame_is_said(change, options, message):
@@ -118,6 +123,7 @@ def test_what_is_no_frame_is_refused(tmp_path):
         ({"wrist": 7}, "modality wrist: not a table but int"),
         (WRIST, "no column is of the form modality.feature"),
         (tmp_path / "none.csv", "there is no such file"),
+        (pa.table([["a"], [1.0], [2.0]], ["clip", "m.x", "m.x"]), "there are 2 columns 'm.x'"),
     ):
         with pytest.raises(DataError, match=message):
             clips_from_frames(frame)
@@ -149,3 +155,35 @@ def test_rows_of_lists_and_of_hugging_face():
     ]
     with pytest.raises(DataError, match="clip clip1: every modality is missing"):
         clips_from_rows(rows, ["wrist"])
+
+
+def test_labels_that_hugging_face_has_no_name_for():
+    """Label -1, which says that there is none, was taken for the last class."""
+    rows = [{"wrist": [[0.0]], "label": label} for label in (1, -1)]
+    assert [clip.label for clip in clips_from_rows(HuggingFace(rows), ["wrist"])] == ["walk", None]
+    with pytest.raises(DataError, match=r"label 7 is outside 0\.\.1"):
+        clips_from_rows(HuggingFace([{"wrist": [[0.0]], "label": 7}]), ["wrist"])
+
+
+def test_tables_that_unpack_to_far_more_than_their_size_are_refused(tmp_path):
+    """130 KB of Parquet took 1.5 GB, a CSV file of 100,000 columns 1.1 GB and 25 seconds."""
+    rows = np.zeros(5_000_000, np.int32)
+    clip = pa.array(["a"]).take(pa.array(rows)).dictionary_encode()
+    table = pa.table({"clip": clip, "x": pa.array(rows)})
+    pq.write_table(table, tmp_path / "bomb.parquet", compression="zstd")
+    header, values = ",".join(map(str, range(9_000))), ",".join("1" * 9_000)
+    (tmp_path / "wide.csv").write_text(f"clip,{header}\na,{values}\n")
+    (tmp_path / "bomb.csv.gz").write_bytes(gzip.compress(b"clip,x\n" + b"a,1\n" * 1_000_000))
+    for name, message in (
+        ("bomb.parquet", "looks like a bomb"),
+        ("wide.csv", "9,000 columns"),
+        ("bomb.csv.gz", "not a readable table"),
+    ):
+        with pytest.raises(DataError, match=message):
+            clips_from_frames({"wrist": tmp_path / name})
+
+
+def test_a_pipe_in_place_of_a_table_makes_nobody_wait(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(DataError, match="not a regular file"):
+        clips_from_frames({"wrist": tmp_path / "pipe.csv"})

@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+import torch
 
 from mmalign.data import Classification, Clip, Dataset, Regression, Split
 from mmalign.data.intake import (
     features_of,
     gathered,
     labelled,
+    relabelled,
     task_of,
     taught,
     with_labels_that_fit,
@@ -194,3 +196,44 @@ def test_no_two_clips_to_learn_from_share_an_id():
     with pytest.raises(DataError, match="clip same: the id appears twice"):
         taught(clips, ["m"], Classification(("a", "b")))
     assert len(labelled(clips, ["m"], Classification(("a", "b")))) == 2  # to be scored they may
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        *(np.ones((2, 3), complex), np.zeros((2, 3), "M8[s]"), np.zeros((2, 3), [("a", "f4")])),
+        *(torch.ones(2, 3).to_sparse(), torch.ones(2, 3, device="meta")),
+        *(torch.ones(2, 3, requires_grad=True), np.full((2, 3), 10**400, object)),
+    ],
+)
+def test_what_cannot_be_float32_is_refused_and_not_cast(steps):
+    """Complex numbers lost a part, dates became numbers, tensors raised errors of torch's."""
+    with pytest.raises(DataError, match=r"modality eye: not numbers \(.+\)"):
+        labelled({"eye": steps, "label": "a"}, ["eye"], AB)
+
+
+def test_a_masked_value_is_missing_and_not_what_lies_under_the_mask():
+    steps = np.ma.masked_array(np.ones((2, 3)), mask=[[True, False, False], [False] * 3])
+    found = labelled({"eye": steps, "label": "a"}, ["eye"], AB).sequences["eye"][0]
+    assert np.isnan(found).tolist() == [[True, False, False], [False] * 3]
+
+
+@pytest.mark.parametrize("observed", [7, ["eye"], {"eye": [[1], [1, 2]]}, {"eye": [1, 0]}])
+def test_an_odd_account_of_gaps_is_refused(observed):
+    with pytest.raises(DataError, match=r"observed is|not numbers"):
+        labelled({"eye": STEPS, "label": "a", "observed": observed}, ["eye"], AB)
+
+
+@pytest.mark.parametrize("y", [[2**70, 1], [-(2**70), 1], np.array(5)])
+def test_labels_that_no_integer_holds_are_refused(y):
+    with pytest.raises(DataError, match=r"indices of classes|holds no labels"):
+        relabelled([{"eye": STEPS}, {"eye": STEPS}], y)
+
+
+def test_names_that_no_saved_model_may_have_are_refused_before_training():
+    """Such a model was trained and saved, and then could not be loaded."""
+    for name in ("a\x1b", "\ud800", "x" * 5000):
+        with pytest.raises(DataError, match=r"class .* (holds control characters|is too long)"):
+            relabelled([{"eye": STEPS}, {"eye": STEPS}], [name, "b"])
+        with pytest.raises(DataError, match="modality"):
+            taught([{name: STEPS, "label": "a"}], [name], AB)

@@ -64,7 +64,9 @@ def test_random_shares_are_met_on_average_and_do_not_depend_on_order(data):
     assert [other(i) for i in ids] != [choose(i) for i in ids]
 
 
-@pytest.mark.parametrize("shares", [{"valid": -0.1}, {"valid": 0.5, "test": 0.5}])
+@pytest.mark.parametrize(
+    "shares", [{"valid": -0.1}, {"valid": 0.5, "test": 0.5}, {"test": float("nan")}]
+)
 def test_shares_that_leave_nothing_for_train_are_refused(shares):
     with pytest.raises(ConfigError, match="train"):
         random_split(**shares)

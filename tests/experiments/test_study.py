@@ -90,6 +90,13 @@ def test_what_was_chosen_becomes_a_setting_of_its_system(tmp_path):
             "a pair names a visible modality and a victim",
         ),
         ({"table": '[datasets."Second: Cut!"]\npath = "data"'}, "they name directories"),
+        ({"dataset": "label = true"}, "dataset 'second, cut': label cannot be True"),
+        ({"table": '[datasets.x]\npath = "x"\nsplits = 3'}, "dataset 'x': splits cannot be 3"),
+        ({"table": "[datasets.x]\npath = 3"}, "dataset 'x': path cannot be 3"),
+        ({"table": '[[tables]]\ndataset = ["first"]'}, "table 3: dataset cannot be ['first']"),
+        ({"table": '[[tables]]\ndataset = "first"\npairs = 3'}, "table 3: pairs cannot be 3"),
+        ({"more": "choice = 3"}, "study: choice cannot be 3"),
+        ({"more": f"x = {'[' * 100_000}"}, "recursion"),
     ],
 )
 def test_mistakes_are_named_with_the_file(tmp_path, parts, message):

@@ -1,23 +1,14 @@
 """Random damage to runs, models, checkpoints and grids: what loads is what was written."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
+from tests.forked import run_module
+
 
 def fuzz(mutants: int, seed: int) -> dict:
-    script = Path(__file__).with_name("fuzz.py")
-    done = subprocess.run(
-        [sys.executable, str(script), str(mutants), str(seed)],
-        capture_output=True,
-        text=True,
-        timeout=300 + mutants,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
+    done = run_module("tests.runs.fuzz", mutants, seed, seconds=300 + mutants)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -2,6 +2,7 @@
 
 import json
 import socket
+import struct
 import time
 from urllib.parse import urlsplit
 
@@ -107,6 +108,20 @@ def test_bytes_that_are_no_safetensors_are_refused(url):
     body = save({"pose": np.zeros((3, 4), np.float32)})
     for broken in (b"", b"\xff" * 8, body[:-1], body[:20], b"\xff" * 7 + b"\x7f" + body):
         assert post(url, broken, {"Content-Type": "application/octet-stream"})[0] == 400
+
+
+@pytest.mark.parametrize(
+    ("shape", "metadata"),
+    [([2**64 - 1, 0], {}), ([2**62, 0], {}), ([1, 4], {"ids": '["\\ud800"]'})],
+)
+def test_headers_that_only_python_takes_for_sound_are_refused(url, shape, metadata):
+    """Sides that no array has, and half a character as an id, were answered with 500."""
+    values = bytes(16 if shape == [1, 4] else 0)
+    stated = {"dtype": "F32", "shape": shape, "data_offsets": [0, len(values)]}
+    head = json.dumps({"__metadata__": metadata, "pose": stated}).encode()
+    body = struct.pack("<Q", len(head)) + head + values
+    status, _ = post(url, body, {"Content-Type": "application/vnd.safetensors"})
+    assert status == 422
 
 
 def test_limits_are_named(url, service):

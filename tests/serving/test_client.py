@@ -5,7 +5,7 @@ import pytest
 
 import mmalign
 from mmalign.errors import ConfigError
-from mmalign.serving.client import ServiceError
+from mmalign.serving.client import ServiceError, _content, _pause
 
 
 def test_clips_of_any_kind_get_the_model_s_answers(url, experts, experts_data):
@@ -43,5 +43,24 @@ def test_refusals_are_errors_with_a_code(url):
     with pytest.raises(ServiceError) as caught:
         mmalign.Client("http://127.0.0.1:9", retries=0).predict({"pose": np.zeros((1, 4))})
     assert caught.value.status == 0
-    with pytest.raises(ConfigError, match="not an address"):
-        mmalign.Client("127.0.0.1:8000")
+    for url in ("127.0.0.1:8000", "http://host:99999", "http://[host"):
+        with pytest.raises(ConfigError, match="not an address"):
+            mmalign.Client(url)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"[" * 100_000, b"[]", b"7", b'{"error": "no"}', b"{}", b'{"answers": [{"x": 1}]}', b"\xff"],
+)
+@pytest.mark.parametrize("status", [200, 400])
+def test_a_server_of_something_else_is_told(content, status):
+    client = mmalign.Client("http://127.0.0.1:9")
+    client._ask = lambda *_: _content(status, content)
+    with pytest.raises(ServiceError) as caught:
+        client.predict({"pose": np.zeros((1, 4))})
+    assert caught.value.status == status
+
+
+def test_a_pause_is_short_whatever_a_proxy_says():
+    told = ("2", "", "1e9", "nan", "-1", "999999", "Wed, 21 Oct 2026 07:28:00 GMT")
+    assert [_pause(text) for text in told] == [2, 1, 1, 1, 1, 60, 1]

@@ -26,7 +26,7 @@ def session(url):
 
 
 def tell(socket, message) -> None:
-    socket.send(message if isinstance(message, str) else json.dumps(message))
+    socket.send(message if isinstance(message, str | bytes) else json.dumps(message))
 
 
 def hear(socket):
@@ -81,6 +81,8 @@ def test_a_bad_message_is_refused_and_the_session_goes_on(session):
         {"frames": {"pose": [[1e39, 1, 1, 1]]}},
         '{"frames": {"pose": [[NaN, 1, 1, 1]]}}',
         frames(pose=61),
+        {**frames(pose=3), "at": 1e20},
+        b"\x00\xff",
     ):
         tell(session, message)
         assert "error" in hear(session)

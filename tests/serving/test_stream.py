@@ -82,6 +82,14 @@ def test_a_hole_in_everything_costs_no_time_and_no_memory():
     assert stream.tracks["a"].end - stream.tracks["a"].start <= 30
 
 
+@pytest.mark.parametrize("at", [1e15, 1e20, 1e300, 1e308])
+def test_times_that_no_frame_can_have_are_refused(at):
+    """One message with such a time kept the service busy for ever."""
+    stream = make(rates={"a": 10.0})
+    with pytest.raises(ConfigError, match="at: too large"):
+        feed(stream, "a", 0, 3, at=at)
+
+
 @settings(max_examples=50)
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 30)), max_size=12))
 def test_every_window_shows_what_arrived_in_time_order(chunks):
@@ -109,6 +117,8 @@ def test_every_window_shows_what_arrived_in_time_order(chunks):
     [
         {"rates": {}},
         {"rates": {"a": 0.0}},
+        {"rates": {"a": 1e300}, "window": 1e-298, "stride": 1e-299, "patience": 1e-299},
+        {"rates": {"a": 1e-300}, "window": 1e300},
         {"window": 0.0},
         {"window": float("nan")},
         {"stride": 0.01},

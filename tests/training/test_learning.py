@@ -1,16 +1,16 @@
 """On the synthetic twin, where the truth is known: the alignment is found, imitated and used."""
 
 import json
-import subprocess
-import sys
 
 import pytest
+
+from tests.forked import run_module
+from tests.training.learning import BLIND_EPOCHS
 
 
 @pytest.fixture(scope="module")
 def learned() -> dict:
-    command = [sys.executable, "-m", "tests.training.learning"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_module("tests.training.learning")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -29,6 +29,11 @@ def test_the_alignment_is_used(learned):
 def test_zero_fill_is_beaten_with_the_switches_and_without(learned, blind):
     for setting in ("A", "B"):
         assert learned["improved"][setting] - learned[blind][setting] > 0.1
+
+
+def test_zero_fill_had_the_time_that_it_needs(learned):
+    assert len(learned["blind epochs"]) == 4
+    assert max(learned["blind epochs"]) < BLIND_EPOCHS
 
 
 def test_validation_chooses_the_epoch(learned):

@@ -1,9 +1,6 @@
 """One model for N modalities: nothing leaks, and nothing but what a clip has decides its answer."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,9 +19,8 @@ from mmalign.runs.artifact import Artifact, load_artifact
 from mmalign.runs.manifest import replace_saved
 from mmalign.training.losses import drawn_subset, imputed_loss
 from mmalign.training.methods import METHODS, configure, find_method, seen_subset
+from tests.forked import run_module
 from tests.training.joint import TINY, trained, whole_twin, with_holes
-
-ROOT = Path(__file__).parents[2]
 
 WHOLE = whole_twin()
 HOLES = with_holes(WHOLE)
@@ -37,8 +33,8 @@ def predictor() -> Predictor:
 
 def test_every_method_trains_and_nothing_sees_what_a_pattern_hides():
     """What is hidden becomes NaN: not a bit of weights and predictions changes."""
-    command = [sys.executable, "-m", "tests.training.leaks"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    done = run_module("tests.training.leaks")
+    assert done.returncode == 0, done.stderr
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert [line["method"] for line in found] == [*METHODS, "mmalign", "mmalign"]
     assert [line["modalities"] for line in found] == [3] * len(METHODS) + [2, 5]

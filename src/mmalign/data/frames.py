@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from jaxtyping import Shaped
 
 from mmalign.data.clip import Clip, Steps
 from mmalign.data.intake import gathered
@@ -99,9 +100,25 @@ def clips_from_rows(
         found = {name: row.get(name) for name in modalities}
         facts = {name: row[column] for name, column in taken.items() if row.get(column) is not None}
         if names is not None and isinstance(facts.get("label"), int):
-            facts["label"] = names[facts["label"]]
+            facts["label"] = _class_name(facts["label"], names)
         given.append(found | facts | ({"id": row[id]} if row.get(id) is not None else {}))
     return list(gathered(given))
+
+
+def _class_name(label: int, names: Sequence[str]) -> str | None:
+    """The name of a class by its index; -1 is how Hugging Face writes that there is no label.
+
+    Raises:
+        DataError: If there is no such class.
+    """
+    if label == -1:
+        return None
+    if not 0 <= label < len(names):
+        raise DataError(
+            f"label {label} is outside 0..{len(names) - 1}",
+            fix=f"The rows know {len(names)} classes: {', '.join(names[:8])}.",
+        )
+    return names[label]
 
 
 def _class_names(rows: object, label: str) -> Sequence[str] | None:
@@ -167,10 +184,30 @@ def _by_clip(
         first: dict[str, int] = {}
         codes = np.array([first.setdefault(one, len(first)) for one in ids], np.int64)
         is_ordered = time == TIME and TIME not in table.column_names
-        times = np.zeros(len(ids)) if is_ordered else np.array(_required(table, time))
+        times = np.zeros(len(ids)) if is_ordered else _times(table, time)
         order = np.lexsort((times, codes))
         ends = np.cumsum(np.bincount(codes, minlength=len(first)))[:-1]
         return dict(zip(first, np.split(steps[order], ends), strict=True)) if first else {}
+
+
+def _times(table: pa.Table, name: str) -> Shaped[np.ndarray, " rows"]:
+    """What rows are sorted by: numbers, dates, or texts that sort as they are.
+
+    Raises:
+        DataError: If it is something else, or texts of numbers, of which "10" comes before "9".
+    """
+    values = _required(table, name)
+    kind = table.schema.field(name).type
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    if not (is_text or is_number or pa.types.is_temporal(kind)) or (
+        is_text and any(text.strip().lstrip("+-").replace(".", "", 1).isdigit() for text in values)
+    ):
+        raise DataError(
+            f"column {name!r} holds {kind}, which cannot be sorted by",
+            fix="Store times as numbers or dates.",
+        )
+    return np.array(values)
 
 
 def _required(table: pa.Table, name: str) -> list[Any]:

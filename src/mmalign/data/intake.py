@@ -10,7 +10,8 @@ from jaxtyping import Shaped
 from mmalign.data.clip import Clip
 from mmalign.data.dataset import Dataset
 from mmalign.data.labels import encode_labels, suggested_task, task_of_column
-from mmalign.data.split import Split
+from mmalign.data.names import check_names
+from mmalign.data.split import UNFIT, Split
 from mmalign.data.task import Classification, Label, Labels, Regression, Task
 from mmalign.errors import DataError
 
@@ -57,8 +58,8 @@ def relabelled(clips: Clips, y: object) -> Split:
     """
     rows = gathered(clips)
     ids, labels = _ids(rows), labels_in(y, rows)
-    if {type(label) for label in labels} == {int}:
-        numbers = np.array(labels)
+    numbers = np.array(labels) if {type(label) for label in labels} == {int} else None
+    if numbers is not None and numbers.dtype == np.int64:  # of another type if one is too large
         task = task_of_column(numbers)
         encoded = encode_labels(ids, numbers, task)
     else:
@@ -73,7 +74,8 @@ def labels_in(y: object, rows: Split | list[Clip]) -> list[Label | None]:
     Raises:
         DataError: If it holds something else.
     """
-    if isinstance(y, Dataset | Split) or not isinstance(y, Iterable):
+    is_scalar = getattr(y, "ndim", 1) == 0
+    if isinstance(y, Dataset | Split) or not isinstance(y, Iterable) or is_scalar:
         raise _no_labels(y)
     ids, given = _ids(rows), list(y)
     if any(isinstance(label, Clip | Mapping) for label in given):
@@ -105,8 +107,9 @@ def taught(clips: Clips, modalities: Sequence[str], task: Task) -> Split:
     """Clips to learn from: as `labelled`, and no two of one id.
 
     Raises:
-        DataError: If an id appears twice, or as `labelled`.
+        DataError: If an id appears twice, a modality has no name to show, or as `labelled`.
     """
+    check_names("modality", modalities)
     split = labelled(clips, modalities, task)
     seen: set[str] = set()
     for clip_id in split.ids:
@@ -183,7 +186,13 @@ def _one(given: object, position: int) -> Clip:
 
 def _from_dict(given: Mapping[str, Any], clip_id: str) -> Clip:
     clip_id = str(given.get("id", clip_id))
-    group = given.get("group")
+    group, observed = given.get("group"), given.get("observed") or {}
+    if not isinstance(observed, Mapping):
+        raise DataError(
+            f"observed is {type(observed).__name__}, no dict",
+            clip=clip_id,
+            fix="Give {modality: one True or False a step}.",
+        )
     sequences = {
         str(name): _array(value, clip_id, str(name))
         for name, value in given.items()
@@ -199,15 +208,19 @@ def _from_dict(given: Mapping[str, Any], clip_id: str) -> Clip:
         id=clip_id,
         label=_plain(given.get("label"), clip_id),
         sequences=sequences,
-        observed=given.get("observed", {}),
+        observed={
+            name: flags
+            for name, given in observed.items()
+            if (flags := _array(given, clip_id, str(name))) is not None
+        },
         group=None if group is None else str(group),
     )
 
 
 def _array(value: Any, clip_id: str, modality: str) -> Shaped[np.ndarray, "..."] | None:
     try:
-        return None if value is None else np.asarray(value)
-    except ValueError as error:
+        return None if value is None else np.asanyarray(value)  # masks of arrays stay
+    except UNFIT as error:
         raise DataError(
             f"not numbers ({error})",
             clip=clip_id,

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Shaped
 
+from mmalign.data.names import check_names
 from mmalign.data.task import Classification, Label, Labels, Regression, Task
 from mmalign.errors import DataError, located
 
@@ -113,4 +114,5 @@ def _named(
             f"{len(names)} different labels",
             fix="Store numbers to be predicted as floats, and classes as integers or names.",
         )
+    check_names("class", names)
     return Classification(tuple(names), given_as)

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Int64
+from jaxtyping import Bool, Int64, Shaped
 
 from mmalign.data.clip import Clip, Observed, Steps, StepsColumn, Times
 from mmalign.data.columns import drop_from, lengths_of, presence_in, select_from
@@ -15,6 +15,9 @@ from mmalign.data.gaps import declared_gaps, observed_in
 from mmalign.data.labels import encode_labels
 from mmalign.data.task import Labels, Task
 from mmalign.errors import DataError
+
+UNFIT = (TypeError, ValueError, OverflowError, RuntimeError)
+"""What numpy and torch raise at values that are no numbers, or that are elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -190,14 +193,29 @@ def _to_steps(clip: Clip, modality: str) -> Steps | None:
         return None
     fix = "A sequence is an array of numbers [time, dim]; None stands for a missing one."
     try:
-        steps = np.asarray(features, dtype=np.float32)
-    except (TypeError, ValueError) as error:
+        steps = _numbers(features)
+    except UNFIT as error:
         problem = f"not numbers ({error})"
         raise DataError(problem, clip=clip.id, modality=modality, fix=fix) from error
     if steps.ndim != 2:
         problem = f"expected [time, dim], got {list(steps.shape)}"
         raise DataError(problem, clip=clip.id, modality=modality, fix=fix)
     return declared_gaps(clip, modality, steps)
+
+
+def _numbers(features: Any) -> Shaped[np.ndarray, "..."]:
+    """The features as float32; NaN where an array masks them.
+
+    Raises:
+        ValueError: If they are dates, records, or numbers of another kind.
+    """
+    array = np.asanyarray(features)
+    if array.dtype.kind in "cMmV":
+        raise ValueError(f"{array.dtype} cannot be float32")
+    if isinstance(array, np.ma.MaskedArray):
+        array = np.ma.filled(array.astype(np.float32), np.nan)
+    with np.errstate(over="ignore"):  # an infinity, which is refused with its place
+        return np.asarray(array, dtype=np.float32)
 
 
 def whole_groups(ids: Sequence[str], groups: Sequence[str | None]) -> tuple[str, ...] | None:

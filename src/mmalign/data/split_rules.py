@@ -64,7 +64,7 @@ def group_in(pattern: str, clip_id: str) -> str:
         DataError: If it finds nothing.
     """
     found = re.search(pattern, clip_id)
-    if found is None or not found.groups():
+    if found is None or not found.groups() or found.group(1) is None:
         raise DataError(
             f"group {pattern!r} finds nothing in the id",
             clip=clip_id,

@@ -160,7 +160,7 @@ def with_test_from(dataset: Dataset, other: Dataset) -> Dataset:
 
 
 def _check_shares(valid: float, test: float) -> None:
-    if min(valid, test) < 0 or valid + test >= 1:
+    if not (valid >= 0 and test >= 0 and valid + test < 1):  # NaN is no share
         raise ConfigError(f"valid {valid} and test {test} must leave something for train")
 
 

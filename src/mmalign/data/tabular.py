@@ -1,6 +1,8 @@
 """Tables of other libraries, and files of tables, as Arrow tables."""
 
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,12 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float32
 
-from mmalign.errors import DataError, suggestion
+from mmalign.allowance import memory_allowed
+from mmalign.data.pickles import map_file
+from mmalign.errors import DataError, located, suggestion
+
+COLUMN_BYTES = 1 << 14
+"""Memory that a column of a table takes, however short it is."""
 
 Frame = Any
 """A pandas, Polars or Arrow table, a dict of columns, or the path of a CSV or Parquet file."""
@@ -43,16 +50,18 @@ def to_table(frame: Frame) -> pa.Table:
 
 
 def _read(file: Path) -> pa.Table:
-    if not file.is_file():
-        raise DataError("there is no such file", file=file, fix="Check the path.")
+    data = map_file(file)
     try:
         if file.suffix.lower() == ".parquet":
-            import pyarrow.parquet as pq
+            from mmalign.data.native.opening import open_parquet
 
-            return pq.read_table(file)
+            with located(file=file):
+                return open_parquet(data).read()
         from pyarrow import csv
 
-        return csv.read_csv(file)
+        _check_width(data, file)
+        # From memory, so that a name's end unpacks nothing.
+        return csv.read_csv(pa.BufferReader(pa.py_buffer(data)))
     except (pa.ArrowException, OSError) as error:
         reason = (str(error).splitlines() or [""])[0]
         raise DataError(
@@ -60,13 +69,31 @@ def _read(file: Path) -> pa.Table:
         ) from error
 
 
+def _check_width(data: memoryview, file: Path) -> None:
+    """Check that a CSV file has no more columns than its size allows.
+
+    Raises:
+        DataError: If it has more.
+    """
+    end = re.search(rb"[\r\n]|$", data)
+    columns = bytes(data[: end.start() if end else 0]).count(b",")
+    if columns * COLUMN_BYTES > memory_allowed(len(data)):
+        raise DataError(
+            f"{columns:,} columns in a file of {len(data):,} bytes",
+            file=file,
+            fix="Give a row to each step, and a column to each feature.",
+        )
+
+
 def values_of(table: pa.Table, name: str) -> list[Any]:
     """The values of a column in Python's own types; None where one is empty.
 
     Raises:
-        DataError: If there is no such column.
+        DataError: If there is no such column, or its texts are not in UTF-8.
     """
     require_column(table, name)
+    if pa.types.is_binary(table.schema.field(name).type):
+        raise DataError(f"column {name!r} is not in UTF-8", fix="Save the table anew, in UTF-8.")
     values: list[Any] = table.column(name).to_pylist()
     return [None if isinstance(value, float) and np.isnan(value) else value for value in values]
 
@@ -78,8 +105,8 @@ def numbers_of(table: pa.Table, names: list[str]) -> Float32[np.ndarray, "rows c
         DataError: If there is no such column, or it does not hold numbers.
     """
     found = np.empty((len(table), len(names)), np.float32)
+    require_columns(table, names)
     for index, name in enumerate(names):
-        require_column(table, name)
         kind = table.schema.field(name).type
         is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
         if not (is_number or pa.types.is_boolean(kind) or pa.types.is_null(kind)):
@@ -98,13 +125,26 @@ def _in_words(kind: pa.DataType) -> str:
 
 
 def require_column(table: pa.Table, name: str) -> None:
-    """Check that the table has a column.
+    """Check that the table has a column, and only one of this name.
 
     Raises:
         DataError: If not.
     """
-    if name not in table.column_names:
-        raise DataError(
-            f"there is no column {name!r}; {suggestion(name, table.column_names)}",
-            fix="Name the column as it is called, or rename it.",
-        )
+    require_columns(table, [name])
+
+
+def require_columns(table: pa.Table, names: Sequence[str]) -> None:
+    """Check that the table has these columns, each once.
+
+    Raises:
+        DataError: If not.
+    """
+    counts = Counter(table.column_names)  # made once: a table may have very many
+    for name in names:
+        if counts[name] == 0:
+            raise DataError(
+                f"there is no column {name!r}; {suggestion(name, counts)}",
+                fix="Name the column as it is called, or rename it.",
+            )
+        if counts[name] > 1:
+            raise DataError(f"there are {counts[name]} columns {name!r}", fix="Rename them.")

@@ -1,20 +1,23 @@
 """A study: several datasets, their splits, tables, systems and seeds, stated in one TOML file."""
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import Any, get_args
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin
 
 from mmalign.data.split_rules import SplitRule
-from mmalign.errors import ConfigError, suggestion
+from mmalign.errors import ConfigError, shown, suggestion
 from mmalign.experiments.keeping import Keep
 from mmalign.experiments.scope import Scope
 from mmalign.experiments.source import Source, absolute
 from mmalign.experiments.systems import Settings
+from mmalign.training.config import read_config
 
 Pair = tuple[str, str]
+Table = Mapping[str, Any]
+Tables = Mapping[str, Table]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,10 +134,7 @@ def read_study(file: Path, *, root: Path | None = None) -> Study:
     Raises:
         ConfigError: If it cannot be read, or states something that is not known.
     """
-    try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{file}: {error}") from error
+    content = read_config(file)
     try:
         return _parsed(content, root or file.parent)
     except ConfigError as error:
@@ -153,8 +153,9 @@ def folder_name(title: str) -> str:
 def _parsed(content: dict[str, Any], root: Path) -> Study:
     if "keep" in content and content["keep"] not in get_args(Keep):
         raise ConfigError(f"keep is one of {', '.join(get_args(Keep))}, got {content['keep']!r}")
+    _check_kinds("study", content, {"datasets": Tables, "tables": Sequence[Table], "choice": Table})
     datasets, chosen_on = {}, {}
-    for title, stated in dict(content.get("datasets", {})).items():
+    for title, stated in content.get("datasets", {}).items():
         if "chosen_on" in stated:
             chosen_on[title] = stated.pop("chosen_on")
         datasets[title] = _source(title, stated, root)
@@ -175,24 +176,28 @@ def _parsed(content: dict[str, Any], root: Path) -> Study:
 
 
 def _table(number: int, stated: Mapping[str, Any]) -> StudyTable:
-    pairs = [tuple(pair) for pair in stated.get("pairs", ())]
+    where, pairs = f"table {number}", stated.get("pairs", [])
+    _check_kinds(where, stated, {"pairs": Sequence[Sequence[str]]})
     if any(len(pair) != 2 for pair in pairs):
-        raise ConfigError(f"table {number}: a pair names a visible modality and a victim")
-    table: StudyTable = _made(StudyTable, f"table {number}", {**stated, "pairs": pairs})
+        raise ConfigError(f"{where}: a pair names a visible modality and a victim")
+    pairs = [tuple(pair) for pair in pairs]
+    table: StudyTable = _made(StudyTable, where, {**stated, "pairs": pairs})
     return table
 
 
 def _source(title: str, stated: dict[str, Any], root: Path) -> Source:
+    where = f"dataset {title!r}"
+    _check_kinds(where, stated, {"splits": Tables, "path": str, "vectors": str})
     rules = {
-        split: _made(SplitRule, f"dataset {title!r}, split {split}", rule)
-        for split, rule in dict(stated.get("splits", {})).items()
+        split: _made(SplitRule, f"{where}, split {split}", rule)
+        for split, rule in stated.get("splits", {}).items()
     }
     places: dict[str, Any] = {
         name: absolute(str(root / stated[name])) if (root / stated[name]).exists() else stated[name]
         for name in ("path", "vectors")
         if name in stated
     }
-    source: Source = _made(Source, f"dataset {title!r}", {**stated, **places, "splits": rules})
+    source: Source = _made(Source, where, {**stated, **places, "splits": rules})
     return source
 
 
@@ -215,10 +220,44 @@ def _made(kind: Any, where: str, stated: Mapping[str, Any]) -> Any:
     ]
     if problems:
         raise ConfigError(problems)
+    _check_kinds(where, stated, {name: one.type for name, one in known.items()})
     try:
         return kind(**stated)
     except ConfigError as error:
         raise ConfigError([f"{where}: {problem}" for problem in error.problems]) from None
+
+
+def _check_kinds(where: str, stated: Mapping[str, Any], kinds: Mapping[str, Any]) -> None:
+    """Check that values are of the kinds that their names want.
+
+    Raises:
+        ConfigError: If some are not; names them all.
+    """
+    problems = [
+        f"{where}: {name} cannot be {shown(repr(stated[name]), most=80)}"
+        for name, kind in kinds.items()
+        if name in stated and not _is_of(stated[name], kind)
+    ]
+    if problems:
+        raise ConfigError(problems)
+
+
+def _is_of(value: Any, kind: Any) -> bool:
+    """Whether a value is of a kind, which is an annotation."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is UnionType:
+        return any(_is_of(value, part) for part in parts)
+    if origin is Literal:
+        return value in parts
+    if origin is Mapping:
+        return isinstance(value, dict) and all(_is_of(one, parts[1]) for one in value.values())
+    if origin is Sequence:
+        return isinstance(value, list | tuple) and all(_is_of(one, parts[0]) for one in value)
+    if origin is tuple or kind is Any:
+        return True
+    if isinstance(value, bool):
+        return kind is bool
+    return isinstance(value, int | float if kind is float else kind)
 
 
 def _problems(study: Study) -> list[str]:

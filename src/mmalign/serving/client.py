@@ -1,8 +1,8 @@
 """A client of the service: clips in, answers out, over one connection."""
 
-import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
@@ -16,8 +16,10 @@ from safetensors.numpy import save
 from mmalign.data.intake import Clips, gathered
 from mmalign.data.split import Split
 from mmalign.data.task import Regression
+from mmalign.documents import parse_object
 from mmalign.errors import ConfigError, MMAlignError
 
+LONGEST_PAUSE = 60
 LENGTHS = ".lengths"
 BINARY = "application/vnd.safetensors"
 
@@ -75,11 +77,15 @@ class Client:
     """
 
     def __init__(self, url: str, *, timeout: float = 30.0, retries: int = 3) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        try:
+            parts = urlsplit(url)
+            port = parts.port if parts.scheme in ("http", "https") and parts.hostname else -1
+        except ValueError:  # a port that there cannot be
+            port = -1
+        if port == -1:
             raise ConfigError(f"{url!r} is not an address; give one such as http://127.0.0.1:8000")
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-        self._connection = kind(parts.hostname, parts.port, timeout=timeout)
+        self._connection = kind(str(parts.hostname), port, timeout=timeout)
         self._prefix = parts.path.rstrip("/")
         self._retries = retries
         self.url = url
@@ -105,18 +111,24 @@ class Client:
             DataError: If these are no clips.
             ServiceError: If the service refuses, stays busy, or cannot be reached.
         """
-        split = _split(clips, list(self.model["modalities"]))
-        most = int(self.model["limits"]["max_clips"])
+        names, most = self._takes()
+        split = _split(clips, names)
         answers = []
         for start in range(0, len(split), most):
             part = split.select(range(start, min(start + most, len(split))))
             body = to_body(part, plans=plans)
             found = self._ask("POST", "/v1/predict", body, {"Content-Type": BINARY})
-            answers += [
-                Answer(**{**answer, "id": clip_id})
-                for answer, clip_id in zip(found["answers"], part.ids, strict=True)
-            ]
+            with _understood():
+                answers += [
+                    Answer(**{**answer, "id": clip_id})
+                    for answer, clip_id in zip(found["answers"], part.ids, strict=True)
+                ]
         return answers
+
+    def _takes(self) -> tuple[list[str], int]:
+        """The modalities that the model reads, and the most clips of a request."""
+        with _understood():
+            return list(self.model["modalities"]), max(1, int(self.model["limits"]["max_clips"]))
 
     def close(self) -> None:
         """Close the connection; the next request opens another."""
@@ -145,23 +157,39 @@ class Client:
                     raise ServiceError(f"{self.url}: {error or type(error).__name__}") from error
                 continue
             if status == 503 and left:
-                time.sleep(float(answer.headers.get("Retry-After", "1")))
+                time.sleep(_pause(answer.headers.get("Retry-After", "")))
                 continue
             return _content(status, content)
         raise ServiceError(f"{self.url}: no answer")
 
 
-def _content(status: int, content: bytes) -> dict[str, Any]:
+def _pause(told: str) -> float:
+    """Seconds to wait before asking again; a proxy may tell a date, or an hour."""
+    return min(int(told), LONGEST_PAUSE) if told.isdecimal() else 1.0
+
+
+@contextmanager
+def _understood(status: int = 200) -> Iterator[None]:
+    """Read an answer, which need not be our service's.
+
+    Raises:
+        ServiceError: If it is not what the service would say.
+    """
     try:
-        found = json.loads(content)
-        error = found.get("error") if status != 200 else None
-    except (ValueError, AttributeError):
-        raise ServiceError(f"status {status}, and no JSON", status=status, code="strange") from None
-    if status != 200:
-        error = error or {}
-        message = error.get("message", f"status {status}")
-        raise ServiceError(message, status=status, code=error.get("code", "refused"))
-    return dict(found)
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        told = f"status {status}, and no answer of mmalign's: is something else there?"
+        raise ServiceError(told, status=status, code="strange") from error
+
+
+def _content(status: int, content: bytes) -> dict[str, Any]:
+    with _understood(status):
+        found = parse_object(content)
+        if status == 200:
+            return found
+        error = found.get("error") or {}
+        message, code = error.get("message", f"status {status}"), error.get("code", "refused")
+    raise ServiceError(message, status=status, code=code)
 
 
 def _split(clips: Clips, names: list[str]) -> Split:

@@ -82,11 +82,18 @@ class Session:
             WebSocketDisconnect: When the client has gone.
         """
         while True:
-            text = await self._socket.receive_text()
+            text = await self._received()
             try:
                 await self._take(text)
             except RefusalError as refusal:
                 await self._send(refusal.body())
+
+    async def _received(self) -> str:
+        """A message; bytes are no text, and so no JSON."""
+        message = await self._socket.receive()
+        if message["type"] == "websocket.disconnect":
+            raise WebSocketDisconnect(message.get("code", GONE), message.get("reason"))
+        return message.get("text") or ""
 
     async def _take(self, text: str) -> None:
         message = _parsed(text)

@@ -14,6 +14,12 @@ import numpy as np
 from mmalign.data.clip import Steps
 from mmalign.errors import ConfigError
 
+SLOWEST, FASTEST = 1e-6, 1e6
+"""Frames a second, between which times can be told apart."""
+
+MOST_FRAMES = 1 << 48
+"""Beyond so many, the float that tells when a frame was recorded no longer tells which it is."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class StreamConfig:
@@ -42,8 +48,8 @@ class StreamConfig:
             for name in ("window", "stride", "patience")
             if not 0 < getattr(self, name) < math.inf
         ]
-        if not all(0 < rate < math.inf for rate in self.rates.values()):
-            problems.append("rates must be finite numbers > 0")
+        if not all(SLOWEST <= rate <= FASTEST for rate in self.rates.values()):
+            problems.append(f"rates must be between {SLOWEST:g} and {FASTEST:g} frames a second")
         if not problems and (self.window + self.patience) * fastest > self.max_steps:
             problems.append(f"window and patience hold more than max_steps={self.max_steps} frames")
         if not problems and self.window * slowest < 1:
@@ -141,8 +147,10 @@ class Stream:
                 of a modality that was silent end now.
 
         Raises:
-            ConfigError: If `at` lies before frames that are there already.
+            ConfigError: If `at` lies before frames that are there already, or too far ahead.
         """
+        if at is not None and not at * max(self.config.rates.values()) < MOST_FRAMES:
+            raise ConfigError("at: too large. Count from the beginning of the stream, in seconds")
         back = {name for name in frames if name in self.silent and at is None}
         places = {name: self._place(name, at) for name in frames if name not in back}
         for name, number in places.items():

@@ -5,12 +5,12 @@ after the other in each tensor, and `<modality>.lengths` (int64) tells how long 
 is missing. A gap is a row of NaN. The metadata may hold `ids`, a JSON list, and `plans`, `true`.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from jaxtyping import Int64, Shaped
+from pydantic_core import from_json
 from safetensors import SafetensorError, deserialize
 
 from mmalign.serving.asking import MAX_ID, Asked, checked_clip, checked_ids, checked_sequence
@@ -108,7 +108,10 @@ def _array(name: str, content: Mapping[str, Any]) -> Shaped[np.ndarray, "..."]:
     if kind is None:
         raise unfit(f"{name}: expected float32, and int64 for lengths.")
     values: Any = np.frombuffer(content["data"], kind)
-    return np.asarray(values.reshape(content["shape"]))
+    try:
+        return np.asarray(values.reshape(content["shape"]))
+    except ValueError as error:  # sides that only a tensor without values can have
+        raise unfit(f"{name}: no array has such a shape.") from error
 
 
 def _checked(name: str, lengths: Shaped[np.ndarray, "..."], steps: int) -> Lengths:
@@ -119,19 +122,22 @@ def _checked(name: str, lengths: Shaped[np.ndarray, "..."], steps: int) -> Lengt
 
 
 def _metadata(body: bytes) -> Mapping[str, str]:
-    """What the header says beside the tensors; it was parsed before, and is sound."""
+    """What the header says beside the tensors; it was parsed before, if less strictly."""
     size = int.from_bytes(body[:8], "little")
     if b"__metadata__" not in body[8 : 8 + size]:
         return {}
-    return dict(json.loads(body[8 : 8 + size]).get("__metadata__") or {})
+    try:
+        return dict(from_json(body[8 : 8 + size]).get("__metadata__") or {})
+    except ValueError as error:
+        raise unreadable("The body is no safetensors file.") from error
 
 
 def _ids(about: Mapping[str, str], count: int) -> list[str]:
     if "ids" not in about:
         return [str(row) for row in range(count)]
     try:
-        ids = json.loads(about["ids"])
-    except (ValueError, RecursionError):
+        ids = from_json(about["ids"])  # half a character is none, as in a JSON body
+    except ValueError:
         ids = None
     is_list = isinstance(ids, list) and len(ids) == count
     if not is_list or not all(isinstance(i, str) and len(i) <= MAX_ID for i in ids):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mmalign.errors import ConfigError, suggestion
+from mmalign.files import read_regular
 from mmalign.model.config import BackboneConfig, wrong_choices
 
 CHOICES = {
@@ -163,8 +164,8 @@ def read_config(file: Path) -> dict[str, Any]:
         ConfigError: If it cannot be read.
     """
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return tomllib.loads(read_regular(file).decode("utf-8"))
+    except (OSError, UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{file}: {error}") from error
 
 

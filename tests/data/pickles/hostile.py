@@ -1,8 +1,8 @@
-"""Read hostile files under an audit hook: `hostile.py FOLDER`.
+"""Read hostile files under an audit hook: `hostile.py FOLDER [all]`.
 
-Writes more than 200 hostile pickles and archives into the folder, reads each, and prints what
-happened as JSON. The hook sees every import, call of the system, execution, socket and file that
-is opened for writing, whoever asks for it.
+Writes more than 600 hostile pickles and archives into the folder, more than 3,000 if all are
+wanted, reads each, and prints what happened as JSON. The hook sees every import, call of the
+system, execution, socket and file that is opened for writing, whoever asks for it.
 """
 
 import io
@@ -287,12 +287,20 @@ def _saved(array) -> bytes:
     return stream.getvalue()
 
 
-def write_files(folder: Path) -> list[Path]:
+def wrapped(stream: bytes) -> dict[str, bytes]:
+    """The call as the whole of a pickle, in a list, and as a split."""
+    inner = stream[:-1]
+    return {"": stream, "in a list": b"](" + inner + b"e.", "split": b"(S'train'\n" + inner + b"d."}
+
+
+def write_files(folder: Path, *, all_ways: bool) -> list[Path]:
     contents: dict[str, bytes] = {}
     for number, gadget in enumerate(GADGETS):
         ways = streams(*gadget.split())
+        if all_ways:
+            ways = {f"{way} {k}": v for way, s in ways.items() for k, v in wrapped(s).items()}
         # Every way for a few gadgets, and for every gadget at least four, the protocols in turn.
-        picked = list(ways) if number < 10 else list(ways)[number % 3 :: 3]
+        picked = list(ways) if all_ways or number < 10 else list(ways)[number % 3 :: 3]
         contents |= {f"{gadget} {way}": ways[way] for way in picked}
     contents |= nested() | bombs() | repetitions() | archives() | {"shared arrays": shared_arrays()}
     files = []
@@ -318,7 +326,7 @@ def outcome(read, file: Path) -> str:
 
 def main() -> None:
     folder = Path(sys.argv[1])
-    files = write_files(folder)
+    files = write_files(folder, all_ways=len(sys.argv) > 2)
     honest = folder / "train.pkl"
     array = np.zeros((2, 3), np.float32)
     row = ((np.arange(2), array, array, ["a", "b"]), np.zeros((1, 1)), "v[0]")

@@ -1,21 +1,15 @@
 """Random damage to every format: read, or refused with our exception; no hang, crash or bomb."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
+from tests.forked import run_module
+
 
 def fuzz(mutants: int, seed: int, *formats: str) -> dict:
-    script = Path(__file__).with_name("fuzz.py")
-    done = subprocess.run(
-        [sys.executable, str(script), str(mutants), str(seed), *formats],
-        capture_output=True,
-        text=True,
-        timeout=120 + mutants,
-    )
+    seconds = 120 + mutants
+    done = run_module("tests.data.readers.fuzz", mutants, seed, *formats, seconds=seconds)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from tests.experiments.tiny import write_data
+from tests.forked import run_module
 
 
 def play(folder: Path, *arguments: object) -> dict:
     """All scenes, in a process of their own: see scenes.py."""
-    command = [sys.executable, "-m", "tests.experiments.engines.scenes", folder, *arguments]
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True)
+    done = run_module("tests.experiments.engines.scenes", folder, *arguments)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

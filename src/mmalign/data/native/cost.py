@@ -104,7 +104,7 @@ def _chunk_cost(data: Bytes, chunk: Chunk, allowed: int) -> int:
         if chunk.is_text and 7 in header and unpacked <= allowed:
             page_bytes = _unpacked(data[body:at], chunk.codec, header[2])
             longest = max(longest, _longest(page_bytes, page[1]))
-    each = OBJECT_BYTES if chunk.name in RESERVED else NUMBER_BYTES
+    each = OBJECT_BYTES if chunk.is_text or chunk.name in RESERVED else NUMBER_BYTES
     return 4 * unpacked + (each + longest) * values
 
 
