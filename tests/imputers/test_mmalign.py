@@ -105,3 +105,38 @@ def test_the_floors():
     spread = UniformWindow(1).impute(source, source.lengths)
     expected = (source.steps[1, 0] / 2 + source.steps[1, 1] / 3) / (1 / 2 + 1 / 3)
     torch.testing.assert_close(spread[1, 0], expected)
+
+
+@settings(max_examples=20, deadline=None)
+@given(LENGTHS, LENGTHS, st.integers(1, 5))
+def test_the_compiled_plan_is_the_fitter_s(lengths, others, window):
+    fitter = make_learner(window).float().fitter
+    given_double = hidden(lengths)
+    source = Hidden(given_double.head.float(), given_double.steps.float(), given_double.lengths)
+    targets = torch.tensor([others[row % len(others)] for row in range(len(lengths))])
+    found, expected = fitter.compiled_plan(source, targets), fitter(source, targets)
+    torch.testing.assert_close(found, expected.detach(), atol=1e-5, rtol=0)
+    assert fitter.double().compiled_plan(given_double, targets) is None
+
+
+def test_weights_that_change_are_packed_again():
+    fitter = make_learner().float().fitter
+    before = fitter.packed()
+    assert fitter.packed() is before
+    with torch.no_grad():
+        fitter.project.bias.add_(1.0)
+    assert (fitter.packed() != before).any()
+
+
+def test_a_compiled_learner_imputes_alike_and_passes_slopes_to_the_source():
+    answers = []
+    for is_compiled in (False, True):
+        torch.manual_seed(0)
+        learner = AlignmentDynamicsLearner(DIM, window=3, epsilon=0.1, is_compiled=is_compiled)
+        known = hidden([5, 2, 7])
+        steps = known.steps.float().requires_grad_()
+        source = Hidden(known.head.float(), steps, known.lengths)
+        imputed = learner.impute(source, torch.tensor([4, 3, 7]))
+        imputed.square().sum().backward()
+        answers.append((imputed.detach(), steps.grad))
+    torch.testing.assert_close(answers[1], answers[0], atol=1e-5, rtol=1e-4)

@@ -5,9 +5,11 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from mmalign import align
+from mmalign.align.compiled import can_compile, kernels
 from mmalign.imputers.contract import Imputer
 from mmalign.model.gru import gru_states
 from mmalign.model.hidden import Hidden, is_valid
+from mmalign.model.packing import Flat, joined, packed_linear, packed_matrix
 
 
 class Fitter(nn.Module):
@@ -23,6 +25,7 @@ class Fitter(nn.Module):
         self.forward_gru = nn.GRU(dim, dim, batch_first=True)
         self.backward_gru = nn.GRU(dim, dim, batch_first=True)
         self.project = nn.Linear(2 * dim, 2 * window + 1)
+        self._packed: tuple[list[tuple[int, int]], Flat] | None = None
 
     def forward(
         self, source: Hidden, target_lengths: Int[Tensor, " batch"]
@@ -39,6 +42,40 @@ class Fitter(nn.Module):
         )
         return align.band_softmax(self.project(states), inside)
 
+    @torch.no_grad()
+    def compiled_plan(
+        self, source: Hidden, target_lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch time width"] | None:
+        """The same within 1e-5 by one compiled call, without a gradient; None where there is none.
+
+        Padding takes no time, which is most of a batch of clips of different lengths.
+        """
+        steps = source.steps.detach()
+        is_single = can_compile(steps, self.project.weight) and steps.dtype == torch.float32
+        compiled = kernels("model.kernels.clip") if is_single else None
+        if compiled is None:
+            return None
+        plans = steps.new_empty(*steps.shape[:2], 2 * self.window + 1)
+        lengths = source.lengths.numpy(), target_lengths.numpy()
+        given = steps.contiguous().numpy(), *lengths, self.window, self.packed()
+        compiled.plan_all(*given, plans.numpy())
+        return plans
+
+    def packed(self) -> Flat:
+        """Both GRUs and the projection as kernels read them; made again when they have changed."""
+        state = [(weight._version, weight.data_ptr()) for weight in self.parameters()]
+        if self._packed is None or self._packed[0] != state:
+            self._packed = state, self._pack()
+        return self._packed[1]
+
+    def _pack(self) -> Flat:
+        parts = [
+            packed_matrix(getattr(gru, f"weight_{kind}_l0"), getattr(gru, f"bias_{kind}_l0"))
+            for gru in (self.forward_gru, self.backward_gru)
+            for kind in ("ih", "hh")
+        ]
+        return joined(*parts, packed_linear(self.project))
+
 
 class AlignmentDynamicsLearner(Imputer):
     """MM-Align's imputer.
@@ -47,10 +84,12 @@ class AlignmentDynamicsLearner(Imputer):
         dim: Width of the hidden vectors.
         window: Radius of the band.
         epsilon: Entropic regularisation of the solver.
+        is_compiled: Whether plans that carry no gradient come from one compiled call.
     """
 
-    def __init__(self, dim: int, *, window: int, epsilon: float) -> None:
+    def __init__(self, dim: int, *, window: int, epsilon: float, is_compiled: bool = False) -> None:
         super().__init__()
+        self.is_compiled = is_compiled
         self.window = window
         self.epsilon = epsilon
         self.fitter = Fitter(dim, window)
@@ -89,8 +128,9 @@ class AlignmentDynamicsLearner(Imputer):
 
         The plan is computed without gradient; the source sequence carries it (design E11).
         """
+        compiled = self.fitter.compiled_plan(source, target_lengths) if self.is_compiled else None
         with torch.no_grad():
-            plan = self.fitter(source.detach(), target_lengths)
+            plan = self.fitter(source.detach(), target_lengths) if compiled is None else compiled
         return align.impute(
             plan,
             source.steps,

@@ -8,6 +8,9 @@ from torch import nn
 
 from mmalign.align.compile import compile_kernels as compile_alignment
 from mmalign.align.compiled import DTYPES, kernels
+from mmalign.model.config import BackboneConfig
+from mmalign.model.encoder import Encoder
+from mmalign.model.fusion import Fusion
 from mmalign.model.gru import gru_states
 
 
@@ -19,6 +22,7 @@ def compile_kernels() -> bool:
         gru = nn.GRU(2, 3, batch_first=True).to(dtype)
         gru_states(gru, torch.zeros(1, 2, 2, dtype=dtype)).sum().backward()  # type: ignore[no-untyped-call]
     _read_a_clip()
+    _train_on_a_clip()
     return compile_alignment()
 
 
@@ -34,3 +38,12 @@ def _read_a_clip() -> None:
     readings, outputs = np.array([[0, 1], [1, 0]]), np.empty((1, 1), np.float32)
     fusion = dim, heads, 1, False, True, False, table, weights
     clip.answer_all(hidden, lengths, readings, *fusion, outputs)
+    steps, plans, count = np.zeros((1, 3, dim), np.float32), np.empty((1, 3, 5), np.float32), [3]
+    clip.plan_all(steps, np.array(count), np.array(count), 2, weights, plans)
+
+
+def _train_on_a_clip() -> None:
+    """Use the kernels of compiled layers."""
+    config = BackboneConfig(dim=16, heads=1, compiled_layers=True)
+    hidden = Encoder(2, config)(torch.zeros(1, 3, 2), torch.tensor([3]))
+    Fusion(config, 2)(hidden, hidden).sum().backward()

@@ -26,6 +26,8 @@ class BackboneConfig:
             its hidden steps.
         attention_band: Steps before and after it that a step reads in its encoder, beside [CLS]:
             time then grows with length, not with its square. 0 reads the whole sequence.
+        compiled_layers: Whether layers are compiled functions, which train several times as fast;
+            weights then agree to rounding with those of torch's layers, and not to the bit.
     """
 
     dim: int = 32
@@ -38,6 +40,7 @@ class BackboneConfig:
     norm: str = "paper"
     pool: str = "cls"
     attention_band: int = 0
+    compiled_layers: bool = False
 
     def __post_init__(self) -> None:
         problems = []

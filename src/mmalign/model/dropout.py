@@ -21,8 +21,13 @@ def dropout(
         return values
     if values.device.type != "cpu":
         return functional.dropout(values, rate)
-    dropped = min(max(1, round(256 * rate)), 255)
+    dropped = dropped_of_256(rate)
     count = values.numel()
     words = torch.randint(LOWEST, HIGHEST, ((count + 7) // 8,))
     is_kept = words.view(torch.uint8)[:count].view(values.shape) >= dropped
     return values * is_kept.to(values.dtype).mul_(256 / (256 - dropped))
+
+
+def dropped_of_256(rate: float) -> int:
+    """How many of 256 numbers are dropped: one at least, and never all."""
+    return min(max(1, round(256 * rate)), 255)

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mmalign.model.attention import last_norm, self_attention_layers
+from mmalign.model.compiled_layers import can_be_compiled, encoded, layer_kernels
 from mmalign.model.config import BackboneConfig
 from mmalign.model.dropout import dropout
 from mmalign.model.hidden import Hidden, is_valid
@@ -33,6 +34,7 @@ class Encoder(nn.Module):
         self.layers = self_attention_layers(config)
         self.norm = last_norm(config)
         self.dropout = config.dropout
+        self.is_compiled = can_be_compiled(config)
         self.register_parameter("gap", None)
 
     def learn_gap(self) -> None:
@@ -48,6 +50,11 @@ class Encoder(nn.Module):
         """Encode; what the features hold in gaps and after each clip's length does not matter."""
         inside = is_valid(lengths, features.shape[1])
         known = inside if observed is None else inside & observed
+        if self.is_compiled and not features.requires_grad:
+            compiled = layer_kernels(features.shape[1], features, self.cls)
+            if compiled is not None:
+                between = None if observed is None else self.gap
+                return encoded(compiled, self, features, lengths, known, between)
         projected = self.project(features.masked_fill(~known[..., None], 0.0).mT).mT
         batch, _, dim = projected.shape
         if observed is not None:

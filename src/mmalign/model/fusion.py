@@ -1,6 +1,9 @@
 """Cross-modal attention in all directions."""
 
 import itertools
+from collections.abc import Sequence
+from types import ModuleType
+from typing import cast
 
 import torch
 from jaxtyping import Float
@@ -8,6 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mmalign.model.attention import last_norm, transformer_layers
+from mmalign.model.compiled_layers import can_be_compiled, layer_kernels
+from mmalign.model.compiled_layers import read as read_memory
 from mmalign.model.config import BackboneConfig
 from mmalign.model.hidden import Hidden, is_valid
 from mmalign.model.positions import position_table, scaled_positions
@@ -52,14 +57,20 @@ class Fusion(nn.Module):
         self.readings = readings(modalities)
         self.readers = nn.ModuleList(CrossAttention(config) for _ in self.readings)
         self.has_positions = config.fusion_positions
+        self.is_compiled = can_be_compiled(config)
 
     def forward(self, *hidden: Hidden) -> Float[Tensor, "batch all_dims"]:
         """The head embeddings of all modalities, side by side; for two [z12_0, z21_0]."""
+        if self.is_compiled:
+            steps = [sequence.steps for sequence in hidden]
+            compiled = layer_kernels(max(one.shape[1] for one in steps), *steps)
+            if compiled is not None:
+                return self._compiled(compiled, hidden)
         placed = [sequence.with_head for sequence in hidden]
         if self.has_positions:
             clock = hidden[0]
             placed = [
-                steps + _positions(clock, sequence, steps)
+                steps + _positions(clock, sequence)
                 for sequence, steps in zip(hidden, placed, strict=True)
             ]
         found: list[list[Tensor]] = [[] for _ in hidden]
@@ -67,6 +78,20 @@ class Fusion(nn.Module):
             found[reader].append(
                 read(placed[reader], placed[memory], _valid_with_head(hidden[memory]))
             )
+        return torch.cat([_mean(heads) for heads in found], dim=-1)
+
+    def _compiled(
+        self, compiled: ModuleType, hidden: Sequence[Hidden]
+    ) -> Float[Tensor, "batch all_dims"]:
+        """The same by compiled functions, one for each direction."""
+        clock = hidden[0]
+        found: list[list[Tensor]] = [[] for _ in hidden]
+        for (reader, memory), read in zip(self.readings, self.readers, strict=True):
+            source = hidden[memory]
+            places = _positions(clock, source)
+            places = places if self.has_positions else torch.zeros_like(places)
+            layers = cast(CrossAttention, read).layers
+            found[reader].append(read_memory(compiled, layers, hidden[reader].head, source, places))
         return torch.cat([_mean(heads) for heads in found], dim=-1)
 
 
@@ -85,16 +110,13 @@ def _mean(heads: list[Tensor]) -> Float[Tensor, "batch dim"]:
     return heads[0] if len(heads) == 1 else torch.stack(heads).mean(dim=0)
 
 
-def _table(sequence: Float[Tensor, "batch time dim"]) -> Float[Tensor, "time dim"]:
-    return position_table(sequence.shape[1], sequence.shape[2], sequence.dtype, sequence.device)
-
-
-def _positions(clock: Hidden, hidden: Hidden, sequence: Float[Tensor, "batch time dim"]) -> Tensor:
+def _positions(clock: Hidden, hidden: Hidden) -> Tensor:
     """Positions on the first modality's clock, so that what happens together stands together."""
+    steps = hidden.steps
+    time, dim = steps.shape[1:]
     if torch.equal(clock.lengths, hidden.lengths):
-        return _table(sequence)
-    time, dim = hidden.steps.shape[1:]
-    return scaled_positions(time, hidden.lengths, clock.lengths, dim).to(sequence.dtype)
+        return position_table(time + 1, dim, steps.dtype, steps.device)
+    return scaled_positions(time, hidden.lengths, clock.lengths, dim).to(steps.dtype)
 
 
 def _valid_with_head(hidden: Hidden) -> Tensor:

@@ -25,16 +25,11 @@ from mmalign.data.split import Split
 from mmalign.imputers import AlignmentDynamicsLearner, Copy, Imputer, MeanFill, ZeroFill
 from mmalign.model.attention import Attention, PreNormLayer, TransformerLayer
 from mmalign.model.fusion import CrossAttention
+from mmalign.model.packing import Flat, array_of, in_vectors
 from mmalign.model.positions import position_table
 from mmalign.predictor.members import mean_outputs
 from mmalign.predictor.model import Model
-from mmalign.predictor.packing import (
-    Flat,
-    in_vectors,
-    packed_answer,
-    packed_encoder,
-    packed_fitter,
-)
+from mmalign.predictor.packing import packed_answer, packed_encoder
 from mmalign.predictor.predictor import Predictor, check_finite
 from mmalign.predictor.scaler import Scaler
 from mmalign.predictor.scaling import AS_PRINTED
@@ -172,7 +167,7 @@ class NetworkReader:
             packed_encoder(encoder, *_mean_and_scale(scaler))
             for encoder, scaler in zip(encoders, self.scalers, strict=True)
         ]
-        self.heads_of_missing = [_array(encoder.cls) for encoder in encoders]
+        self.heads_of_missing = [array_of(encoder.cls) for encoder in encoders]
         self.fusion = packed_answer(backbone)
         self.readings = np.array(fusion.readings, np.int64)
         self.ways = [self._ways(name) for name in self.names]
@@ -186,7 +181,7 @@ class NetworkReader:
             if goal == target:
                 imputer, weights, window = way.imputer, np.empty(0, np.float32), 0
                 if isinstance(imputer, AlignmentDynamicsLearner):
-                    weights, window = packed_fitter(imputer.fitter), imputer.window
+                    weights, window = imputer.fitter.packed(), imputer.window
                 liking = 0.0 if bank.preferences is None else bank.preferences[place].item()
                 ratio = float(way.length_ratio)
                 place_of = self.names.index(source)
@@ -281,7 +276,7 @@ class NetworkReader:
             return copied
         steps = np.zeros((goal, self.wide), np.float32)
         if isinstance(imputer, MeanFill):
-            steps[:, : self.dim] = _array(imputer.mean)
+            steps[:, : self.dim] = array_of(imputer.mean)
         return steps
 
     def _scaled(self, number: int, given: Steps | None) -> Steps:
@@ -326,11 +321,6 @@ def _positions(doublings: int, dim: int) -> Flat:
 def _mean_and_scale(scaler: Scaler) -> tuple[Flat, Flat]:
     """What features lose and are divided by; nothing where the scaler itself is asked."""
     if scaler.scaling == AS_PRINTED:
-        return _array(scaler.mean), _array(scaler.scale)
+        return array_of(scaler.mean), array_of(scaler.scale)
     width = scaler.scaling.width(len(scaler.mean))
     return np.zeros(width, np.float32), np.ones(width, np.float32)
-
-
-def _array(tensor: Tensor) -> Flat:
-    found: Flat = tensor.detach().numpy()
-    return found

@@ -94,7 +94,9 @@ METHODS: dict[str, Method] = {
     "mmalign": Method(
         "imitates the optimal transport plan between the modalities",
         PAPER,
-        lambda c: AlignmentDynamicsLearner(c.dim, window=c.window, epsilon=c.epsilon),
+        lambda c: AlignmentDynamicsLearner(
+            c.dim, window=c.window, epsilon=c.epsilon, is_compiled=c.compiled_layers
+        ),
         cost=1.3,
         is_aligned=True,
     ),
@@ -258,6 +260,8 @@ def build_model(
         scalings: How features are scaled, where that is not as printed.
     """
     method = find_method(config.method)
+    if method.missing_loss is meta_loss:  # differentiates twice, which compiled layers cannot
+        config = replace(config, compiled_layers=False)
     chosen = {name: (scalings or {}).get(name, AS_PRINTED) for name in dims}
     widths = {name: chosen[name].width(features) for name, features in dims.items()}
     backbone = Backbone(config, widths, task.outputs)

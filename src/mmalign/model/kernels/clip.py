@@ -1,7 +1,7 @@
 """The paper's network, clip by clip: encode, impute, answer, without a call in between.
 
 Hidden sequences are flat, ``wide`` numbers a row, with [CLS] first. Packed weights follow each
-other in the order in which they are read; `mmalign.predictor.packing` writes them.
+other in the order in which they are read; `mmalign.model.packing` tells how.
 """
 
 from math import cos, sin
@@ -111,7 +111,31 @@ def encode(features, dim, heads, kernel, layers, is_pre, table, weights, hidden)
 @compiled
 @no_type_check
 def impute(hidden, time, target_time, dim, window, weights, stand_in):
-    """Fills ``stand_in`` ``[target time, wide]``: steps carried through the fitter's plan.
+    """Fills ``stand_in`` ``[target time, wide]``: steps carried through the fitter's plan."""
+    wide = in_vectors(dim)
+    first, start = np.empty(time, np.int64), np.empty(time, np.int64)
+    stop = np.empty(time, np.int64)
+    ends_of_rows(time, target_time, window, first, start, stop)
+    plan = np.zeros((time, 2 * window + 1), np.float32)
+    fill_plan(hidden, time, dim, window, weights, start, stop, plan)
+    totals = np.zeros(target_time, np.float32)
+    for i in range(time):
+        for k in range(start[i], stop[i]):
+            totals[first[i] + k - window] += plan[i, k]
+    stand_in[:] = 0
+    steps = hidden[wide : (time + 1) * wide].reshape(time, wide)
+    sum_columns(plan, steps, time, target_time, first, start, stop, stand_in)
+    for j in range(target_time):
+        is_empty = totals[j] < np.finfo(np.float32).tiny
+        share = np.float32(0) if is_empty else np.float32(1) / totals[j]
+        for k in range(wide):
+            stand_in[j, k] *= share
+
+
+@compiled
+@no_type_check
+def fill_plan(hidden, time, dim, window, weights, start, stop, plan):
+    """Fills ``plan`` ``[time, width]`` inside the band: what the fitter says of a clip.
 
     Weights: of each direction the input and the recurrent part of a GRU, then the projection.
     """
@@ -126,25 +150,29 @@ def impute(hidden, time, target_time, dim, window, weights, stand_in):
         at += linear_size(dim, 3 * dim)
     width = 2 * window + 1
     line = in_vectors(width)
-    logits = np.empty(rows * line, np.float32)
+    logits, powers = np.empty(rows * line, np.float32), np.empty(line)
     linear(states, 0, both, time, 2 * dim, weights, at, width, logits, 0)
-    first, start = np.empty(time, np.int64), np.empty(time, np.int64)
-    stop = np.empty(time, np.int64)
-    ends_of_rows(time, target_time, window, first, start, stop)
-    plan, powers = np.zeros((time, width), np.float32), np.empty(line)
-    totals = np.zeros(target_time, np.float32)
     for i in range(time):
         share_out(logits, i * line, start[i], stop[i], powers, plan[i])
-        for k in range(start[i], stop[i]):
-            totals[first[i] + k - window] += plan[i, k]
-    stand_in[:] = 0
-    steps = hidden[wide : (time + 1) * wide].reshape(time, wide)
-    sum_columns(plan, steps, time, target_time, first, start, stop, stand_in)
-    for j in range(target_time):
-        is_empty = totals[j] < np.finfo(np.float32).tiny
-        share = np.float32(0) if is_empty else np.float32(1) / totals[j]
-        for k in range(wide):
-            stand_in[j, k] *= share
+
+
+@compiled
+@no_type_check
+def plan_all(steps, lengths, target_lengths, window, weights, plans):
+    """Fills ``plans`` ``[clips, time, width]``; zeros outside the band and after a clip."""
+    clips, time, dim = steps.shape
+    wide = in_vectors(dim)
+    hidden = np.zeros((in_tiles(time) + 1) * wide, np.float32)
+    first, start = np.empty(time, np.int64), np.empty(time, np.int64)
+    stop = np.empty(time, np.int64)
+    plans[:] = 0
+    for clip in range(clips):
+        length = lengths[clip]
+        for t in range(length):
+            for k in range(dim):
+                hidden[(t + 1) * wide + k] = steps[clip, t, k]
+        ends_of_rows(length, target_lengths[clip], window, first, start, stop)
+        fill_plan(hidden, length, dim, window, weights, start, stop, plans[clip])
 
 
 @compiled
