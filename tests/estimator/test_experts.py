@@ -1,6 +1,8 @@
 """The default model: any subset of modalities, with scikit-learn's manners."""
 
 import pickle
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -172,3 +174,25 @@ def test_validation_clips_are_checked_and_a_failed_fit_changes_nothing(model):
     with pytest.raises(DataError, match=r"split valid, clip .*'strange' is none of"):
         model.fit(made_clips(6, seed=0), valid=strange)
     np.testing.assert_array_equal(model.predict_proba(TEST), before)
+
+
+WITHOUT_TORCH = """
+import sys
+sys.modules["torch"] = None  # whoever imports it fails
+import numpy as np
+import mmalign
+rng = np.random.default_rng(0)
+clips = [
+    {"label": "ab"[n % 2], "group": f"p{n % 4}", "wrist": rng.normal(size=(9, 2)) + n % 2}
+    for n in range(16)
+]
+model = mmalign.MMAlign(epochs=1).fit(clips)
+model.save(sys.argv[1])
+print(*mmalign.load(sys.argv[1]).predict(clips[:2]))
+"""
+
+
+def test_experts_are_trained_saved_and_asked_without_torch(tmp_path):
+    words = [sys.executable, "-c", WITHOUT_TORCH, str(tmp_path / "saved")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["a", "b"], done.stderr

@@ -316,11 +316,7 @@ _ONLY_PAIR = (
 
 
 def _kind(args: tuple[Any, ...], settings: dict[str, Any]) -> type[MMAlign]:
-    """The estimator that these arguments of `MMAlign` ask for."""
-    from mmalign.estimator.experts import ExpertsMMAlign
-    from mmalign.estimator.network import NetworkMMAlign
-    from mmalign.estimator.pair import PairMMAlign
-
+    """The estimator that these arguments of `MMAlign` ask for; torch is for networks only."""
     named = len(args) + ("visible" in settings) + ("victim" in settings)
     method = settings.get("method")
     if named and (method == EXPERTS or "modalities" in settings):
@@ -328,9 +324,14 @@ def _kind(args: tuple[Any, ...], settings: dict[str, Any]) -> type[MMAlign]:
     if named == 1:
         asked = "MMAlign" if method is None else f"method {method!r}"
         raise ConfigError(f"{asked} imputes one modality from another: give visible= and victim=")
-    if named:
-        return PairMMAlign
-    return ExpertsMMAlign if method in (None, EXPERTS) else NetworkMMAlign
+    if not named and method in (None, EXPERTS):
+        from mmalign.estimator.experts import ExpertsMMAlign
+
+        return ExpertsMMAlign
+    from mmalign.estimator.network import NetworkMMAlign
+    from mmalign.estimator.pair import PairMMAlign
+
+    return PairMMAlign if named else NetworkMMAlign
 
 
 def _kind_of(saved: Saved) -> Any:
