@@ -108,7 +108,7 @@ MISTAKES = [
     (["train", "{data}", "--out", "{new}", "--visible", "pose"], "both --visible and --victim"),
     (["train", "{data}", "--out", "{new}", "--method", "mmalgn"], "did you mean 'mmalign'"),
     (["train", "{data}", "--out", "{new}", "--setting", "B"], "needs --visible and --victim"),
-    (["train", "{data}", "--out", "{new}", "--tensorboard"], "leave it out"),
+    (["train", "{data}", "--out", "{new}", "--tensorboard"], "remove the option"),
     (["train", "{data}", "--out", "{new}", "--improved"], "belongs to the paper's methods"),
     (["train", "{data}", "--out", "{new}", "--strong"], "belongs to the paper's methods"),
     (["train", "{data}", "--out", "{new}", "--device", "abacus"], "experts compute on the CPU"),
