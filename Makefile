@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.installed
 # Kept bytecode saves seconds in every process that tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test lint nightly bench bench-speed docs notebooks clean
+.PHONY: install demo test pytest lint nightly bench bench-speed docs notebooks clean
 
 install: $(STAMP)
 
@@ -29,8 +29,12 @@ demo: install
 	$(BIN)/mmalign demo --out demo-output
 
 # Kernels that changed since they were compiled would be compiled by every process on its own.
-test: install lint
+# mypy has one core to itself for a while, so lints and tests run side by side.
+test: install
 	$(BIN)/python -m mmalign.experts.compile
+	$(MAKE) --no-print-directory -j2 lint pytest
+
+pytest: install
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not nightly'
 
 lint: install

@@ -9,13 +9,16 @@ from pathlib import Path
 # Two workers on two cores: more threads would only wait for each other, here and in subprocesses.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# jaxtyping compiles anew whatever is first imported by a module that it checks: these are first.
-import numba  # noqa: F401
-import pyarrow.parquet  # noqa: F401
 import pytest
-import scipy.stats  # noqa: F401
-import torch  # noqa: F401
 from hypothesis import HealthCheck, settings
+
+# The process that only hands tests out to others has no use for what they import.
+if "PYTEST_XDIST_WORKER" in os.environ or not {"-n", "--numprocesses"} & set(sys.argv):
+    # jaxtyping compiles anew what a module that it checks is the first to import: these go before.
+    import numba  # noqa: F401
+    import pyarrow.parquet  # noqa: F401
+    import scipy.stats  # noqa: F401
+    import torch  # noqa: F401
 
 from tests import checking
 

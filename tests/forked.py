@@ -62,13 +62,13 @@ class Forked:
         code: int | None = _asked({"pid": self.pid, "seconds": seconds})
         return code
 
-    def wait(self, seconds: float = 300.0) -> int:
+    def wait(self, seconds: float = 1800.0) -> int:
         """The exit code, for which it takes at most so long."""
         code = self.poll(seconds)
         assert code is not None, f"still running after {seconds} s: {self.words}"
         return code
 
-    def done(self, seconds: float = 300.0) -> subprocess.CompletedProcess[str]:
+    def done(self, seconds: float = 1800.0) -> subprocess.CompletedProcess[str]:
         """What the process said, when it has ended."""
         code = self.wait(seconds)
         return subprocess.CompletedProcess(
@@ -77,7 +77,7 @@ class Forked:
 
 
 def run_module(
-    name: str, *words: object, seconds: float = 300.0
+    name: str, *words: object, seconds: float = 1800.0
 ) -> subprocess.CompletedProcess[str]:
     """What `python -m NAME WORDS…` says."""
     code = f"import runpy; runpy.run_module({name!r}, run_name='__main__')"
@@ -99,8 +99,14 @@ def _forking() -> subprocess.Popen:
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root
     )
-    atexit.register(process.kill)
+    atexit.register(_end, process)
     return process
+
+
+def _end(process: subprocess.Popen) -> None:
+    """Wait for it, so that its time and that of its children count as ours."""
+    process.stdin.close()
+    process.wait(60)
 
 
 def main() -> None:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load, save
 
-from mmalign.errors import CorruptArtifactError
+from mmalign.data import Clip
+from mmalign.errors import CorruptArtifactError, DataError
 from mmalign.experts import Experts
 from tests.cost import cost_of
 from tests.experts.made import NAMES, made_clips
@@ -48,6 +49,7 @@ ARRAYS = {
     "negative blocks": ("taps/numbers", lambda a: np.array([*a[:3], -1.0])),
     "blocks that are no number": ("taps/numbers", lambda a: np.array([*a[:3], 2.5])),
     "no numbers": ("taps/numbers", lambda a: a[:2].copy()),
+    "inputs of no scale": ("taps/inputs/scale", lambda a: 0 * a),
     "inputs of a million channels": ("taps/inputs/mean", lambda _: np.zeros(10**6, np.float32)),
 }
 
@@ -70,6 +72,9 @@ def test_arrays_that_do_not_fit_are_refused(packed, name):
         lambda card: card["members"][0].update(modalities=["x", "x"]),
         lambda card: card["members"][0].update(modalities=[]),
         lambda card: card["members"][0].update(sense={"a": 1}),
+        lambda card: card["members"][0]["sense"].update(smooth="no"),
+        lambda card: card["members"].append(card["members"][0]),
+        lambda card: card["weights"][0].update(weights=[float("nan")]),
         lambda card: card.update(centre=float("nan")),
         lambda card: card.update(task={"kind": "classification", "classes": ["a"] * 3}),
         lambda card: card.update(task={"kind": "classification", "classes": list("abcdef")}),
@@ -83,6 +88,21 @@ def test_a_card_that_does_not_fit_is_refused(packed, change):
     change(card)
     with pytest.raises(CorruptArtifactError):
         Experts.unpacked(payload, card)
+
+
+def test_arrays_of_no_member_are_refused(packed):
+    payload = save({**load(packed[0]), "9/held_out": np.zeros((3, 2))})
+    with pytest.raises(CorruptArtifactError, match="other members"):
+        Experts.unpacked(payload, packed[1])
+
+
+def test_more_modalities_than_subsets_can_be_weighed_for_are_refused_before_learning():
+    clips = [
+        Clip(f"c{row}", "ab"[row % 2], {f"m{n}": np.ones((3, 1)) * row for n in range(17)})
+        for row in range(6)
+    ]
+    with pytest.raises(DataError, match="17 modalities"):
+        Experts(epochs=1).fit(clips)
 
 
 def test_no_byte_of_the_card_can_change_unseen(packed, tmp_path):

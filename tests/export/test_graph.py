@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from onnxruntime import InferenceSession
 
+from mmalign.errors import ConfigError
 from mmalign.export.graph import Graph
 from mmalign.export.sequences import given_sequences, moved, without_gaps
 
@@ -68,3 +69,12 @@ def test_gaps_are_closed_or_bridged_as_experts_do_it(smooth):
         assert sizes[row] == len(expected)
         np.testing.assert_array_equal(made[row, : sizes[row]], expected)
         assert not made[row, sizes[row] :].any()
+
+
+@pytest.mark.parametrize("name", ["a", "a.length", "/c0", "/v0.0"])
+def test_a_modality_whose_name_another_value_has_is_refused(name):
+    """The checker of ONNX raised an error of its own, or a constant took the place of an input."""
+    graph = Graph()
+    given_sequences(graph, "a", 2)
+    with pytest.raises(ConfigError, match=f"is called '{name}' already"):
+        given_sequences(graph, name, 2)

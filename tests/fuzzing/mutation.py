@@ -110,7 +110,7 @@ def is_killed(copy: Path, name: str, number: int) -> tuple[bool, str]:
     tree = changer.visit(ast.parse(original))
     file.write_text(ast.unparse(ast.fix_missing_locations(tree)))
     tests = next(tests for folder, tests in TARGETS.items() if name.startswith(folder))
-    options = ["-x", "-q", "-n", "0", "-m", "not nightly", "-p", "no:cacheprovider"]
+    options = ["-x", "-q", "-m", "not nightly", "-p", "no:cacheprovider"]
     try:
         done = subprocess.run(
             [sys.executable, "-m", "pytest", *options, *tests],

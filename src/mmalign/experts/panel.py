@@ -10,11 +10,14 @@ from jaxtyping import Bool, Int64
 from mmalign.data.clip import Steps
 from mmalign.data.split import Split
 from mmalign.data.task import Labels, Task
-from mmalign.errors import located
+from mmalign.errors import DataError, located
 from mmalign.experts.contract import Evidence, Lesson
 from mmalign.experts.joint import FEWEST, candidates, held_out_by_few, is_clearly_better, joined
 from mmalign.experts.modality import ModalityExperts
 from mmalign.experts.weights import Held, Weights, fit_weights, trust_by_clips
+
+MOST_MODALITIES = 16
+"""Of which every subset has weights: one more, and there are twice as many."""
 
 Names = tuple[str, ...]
 """Some modalities, in the model's order."""
@@ -85,7 +88,16 @@ class Panel:
 
 
 def learn_panel(split: Split, lessons: Mapping[str, Lesson], learn: Learn) -> Panel:
-    """Learn each modality, then what is clearly better read together, then the weights."""
+    """Learn each modality, then what is clearly better read together, then the weights.
+
+    Raises:
+        DataError: If there are too many modalities.
+    """
+    if len(lessons) > MOST_MODALITIES:
+        raise DataError(
+            f"{len(lessons)} modalities: each subset of them has weights of its own",
+            fix=f"Put some side by side, so that there are {MOST_MODALITIES} or fewer.",
+        )
     first = next(iter(lessons.values()))
     labels: Labels = split.labels if split.labels is not None else first.labels
     centre = float(np.mean(labels)) if first.outputs == 1 else 0.0

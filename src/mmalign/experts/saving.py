@@ -75,10 +75,13 @@ def unpack_panel(payload: bytes, card: Card) -> Panel:
         arrays = finite(load_arrays(payload))
         members = {
             tuple(described["modalities"]): restored_member(
-                under(arrays, str(number)), Sense(**described["sense"]), described["skill"]
+                under(arrays, str(number)), _sense(described["sense"]), described["skill"]
             )
             for number, described in enumerate(card["members"])
         }
+        owners = {name.partition("/")[0] for name in arrays}
+        if owners != {str(number) for number in range(len(members))}:
+            raise ValueError("arrays of other members than those of the card")
         weights = {
             tuple(row["modalities"]): np.array(row["weights"], np.float64)
             for row in card["weights"]
@@ -88,6 +91,12 @@ def unpack_panel(payload: bytes, card: Card) -> Panel:
         return panel
     except UNFIT as error:
         raise CorruptArtifactError(f"arrays and card of experts do not fit ({error})") from error
+
+
+def _sense(described: dict[str, bool]) -> Sense:
+    if not all(isinstance(answer, bool) for answer in described.values()):
+        raise ValueError("a sense is neither true nor false")
+    return Sense(**described)
 
 
 def member_state(member: ModalityExperts) -> dict[str, np.ndarray]:

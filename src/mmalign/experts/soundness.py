@@ -11,13 +11,12 @@ import numpy as np
 from mmalign.data.names import check_names
 from mmalign.data.task import Classification
 from mmalign.experts.modality import ModalityExperts
-from mmalign.experts.panel import Panel
+from mmalign.experts.panel import MOST_MODALITIES, Panel
 from mmalign.experts.patterns import KERNELS, Patterns
 from mmalign.experts.ridge_expert import RidgeExpert
 from mmalign.experts.windows import WIDTHS, Windows
 
 MOST_STEPS_APART = 1 << 20
-MOST_MODALITIES = 16
 
 Shape = tuple[int, ...]
 
@@ -45,8 +44,8 @@ def check_panel(panel: Panel) -> None:
         raise ValueError("weights of other subsets than those of the modalities")
     for subset, weights in panel.weights.items():
         _check(f"weights of {subset}", weights, (len(panel.members_of(subset)),))
-    if not np.isfinite(panel.centre):
-        raise ValueError("the centre is not a number")
+    if not np.isfinite([panel.centre, *chain.from_iterable(panel.weights.values())]).all():
+        raise ValueError("the centre or a weight is not a number")
 
 
 def check_member(member: ModalityExperts, channels: int, outputs: int) -> None:
@@ -59,6 +58,8 @@ def check_member(member: ModalityExperts, channels: int, outputs: int) -> None:
     for inputs in (*ridge.inputs, taps.inputs):
         _check("mean of inputs", inputs.mean, (channels,))
         _check("scale of inputs", inputs.scale, (channels,))
+        if not (inputs.scale > 0).all():
+            raise ValueError("inputs of no scale")
     for bank in ridge.banks:
         _check_bank(bank, channels)
     for windows in (ridge.windows, ridge.motion):

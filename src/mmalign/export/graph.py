@@ -6,10 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from mmalign.errors import ConfigError
 from mmalign.version import __version__
 
 OPSET, IR_VERSION = 18, 8
 """Old enough for every onnxruntime since 1.14."""
+
+OWN = "/"
+"""What names of a graph's own values begin with."""
 
 Number = bool | int | float
 
@@ -23,6 +27,7 @@ class Graph:
         self.outputs: list[Any] = []
         self.constants: dict[tuple[str, tuple[int, ...], bytes], str] = {}
         self.initializers: list[Any] = []
+        self._claimed: set[str] = set()
 
     def op(
         self, kind: str, *given: Any, dtype: Any = None, outputs: int = 1, **options: Any
@@ -40,7 +45,7 @@ class Graph:
 
         like = next(one.dtype for one in given if isinstance(one, Value | np.ndarray))
         names = ["" if one is None else self.value(one, like).name for one in given]
-        made = [f"v{len(self.nodes)}.{number}" for number in range(outputs)]
+        made = [f"{OWN}v{len(self.nodes)}.{number}" for number in range(outputs)]
         self.nodes.append(helper.make_node(kind, names, made, **options))
         found = [Value(self, name, np.dtype(dtype or like)) for name in made]
         return found[0] if outputs == 1 else found
@@ -55,21 +60,39 @@ class Graph:
         array = array.reshape(np.shape(given))
         key = array.dtype.str, array.shape, array.tobytes()
         if key not in self.constants:
-            self.constants[key] = f"c{len(self.constants)}"
+            self.constants[key] = f"{OWN}c{len(self.constants)}"
             self.initializers.append(numpy_helper.from_array(array, self.constants[key]))
         return Value(self, self.constants[key], array.dtype)
 
     def input(self, name: str, dtype: Any, shape: Sequence[str | int]) -> "Value":
-        """A value that is given from outside."""
+        """A value that is given from outside.
+
+        Raises:
+            ConfigError: If another value has this name.
+        """
+        self._claim(name)
         self.inputs.append(_described(name, dtype, shape))
         return Value(self, name, np.dtype(dtype))
 
     def output(self, name: str, value: "Value", shape: Sequence[str | int]) -> None:
-        """Give a value to the outside under a name."""
+        """Give a value to the outside under a name.
+
+        Raises:
+            ConfigError: If another value has this name.
+        """
         from onnx import helper
 
+        self._claim(name)
         self.nodes.append(helper.make_node("Identity", [value.name], [name]))
         self.outputs.append(_described(name, value.dtype, shape))
+
+    def _claim(self, name: str) -> None:
+        if name.startswith(OWN) or name in self._claimed:
+            raise ConfigError(
+                f"a value of the graph is called {name!r} already, so no modality can be. "
+                "Train with another name."
+            )
+        self._claimed.add(name)
 
     def range(self, size: "Value") -> "Value":
         """0, 1, 2, … up to a size, which is a vector of one number."""
