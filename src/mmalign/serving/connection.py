@@ -85,8 +85,9 @@ class Connection(HttpToolsProtocol):
         self.scope[IS_GONE] = self.transport.is_closing  # type: ignore[literal-required]
         if self._is_prediction() and not self._service.queue.admits():
             self._service.metrics.count_request("predict", 503)
-            self.cycle = Held(self.parser.should_keep_alive())  # type: ignore[assignment]
-            self.loop.call_later(HOLD_SECONDS, self._refuse)
+            held = Held(self.parser.should_keep_alive())
+            self.cycle = held  # type: ignore[assignment]
+            self.loop.call_later(HOLD_SECONDS, self._refuse, held)
         else:
             super().on_headers_complete()
 
@@ -125,11 +126,11 @@ class Connection(HttpToolsProtocol):
         is_posted = self.url == PREDICT_URL and self.parser.get_method() == b"POST"
         return is_next and is_posted and not self.parser.should_upgrade()
 
-    def _refuse(self) -> None:
+    def _refuse(self, held: Held) -> None:
         if self.transport.is_closing():
             return
-        self.cycle.response_started = self.cycle.response_complete = True
-        is_last = self._service.is_stopping or not self.cycle.keep_alive
+        held.response_started = held.response_complete = True
+        is_last = self._service.is_stopping or not held.keep_alive
         self.transport.write(BUSY[is_last])
         if is_last:
             self.transport.close()

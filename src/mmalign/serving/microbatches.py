@@ -111,9 +111,8 @@ class Microbatches:
 
     async def _compute(self, batch: list[Piece]) -> None:
         began = time.perf_counter()
-        is_crowded = self._refused >= self._limits.max_queue
+        is_crowded, self._refused = self._refused >= self._limits.max_queue, 0
         self._opens = began + self._seconds / 2 if is_crowded else began
-        self._refused = 0
         try:
             outcomes = await self._worker.compute([piece.clips for piece in batch])
         except OSError:
@@ -121,6 +120,7 @@ class Microbatches:
             batch += self._pieces
             outcomes = [stopping() for _ in batch]
         self._seconds = time.perf_counter() - began
+        self._opens = began
         for piece, outcome in zip(batch, outcomes, strict=True):
             _settle(piece, outcome)
 
