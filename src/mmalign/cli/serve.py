@@ -17,8 +17,8 @@ def serve(
     examples: Annotated[
         str | None, typer.Option(help="Dataset whose clips the page shows; any format, or a name.")
     ] = None,
-    max_batch: Annotated[int, typer.Option(min=1, help="Clips computed at once.")] = 8,
-    max_queue: Annotated[int, typer.Option(min=1, help="Clips that may wait.")] = 8,
+    max_batch: Annotated[int, typer.Option(min=1, help="Clips computed at once.")] = 12,
+    max_queue: Annotated[int, typer.Option(min=1, help="Clips that may wait.")] = 12,
     max_clips: Annotated[int, typer.Option(min=1, help="Clips of a request.")] = 256,
     max_steps: Annotated[int, typer.Option(min=1, help="Steps of a sequence.")] = 2000,
     max_bytes: Annotated[int, typer.Option(min=1, help="Bytes of a request.")] = 8 << 20,

@@ -37,6 +37,7 @@ def _phrase(status: int) -> bytes:
 
 
 BUSY = {is_last: written(busy(), is_last=is_last) for is_last in (False, True)}
+"""The refusal, and the same as a connection's last."""
 
 
 class Held:
@@ -90,6 +91,13 @@ class Connection(HttpToolsProtocol):
             self.loop.call_later(HOLD_SECONDS, self._refuse, held)
         else:
             super().on_headers_complete()
+            if self._service.is_stopping:
+                self.end_with_answer()
+
+    def end_with_answer(self) -> None:
+        """Let the answer that is being made be the last: no request is sent into a closing door."""
+        if self.cycle is not None and not self.cycle.response_started:
+            self.cycle.keep_alive = False
 
     def on_body(self, body: bytes) -> None:
         """Take a part of the body."""
@@ -130,9 +138,8 @@ class Connection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         held.response_started = held.response_complete = True
-        is_last = self._service.is_stopping or not held.keep_alive
-        self.transport.write(BUSY[is_last])
-        if is_last:
+        self.transport.write(BUSY[not held.keep_alive])
+        if not held.keep_alive:
             self.transport.close()
         self.on_response_complete()
 

@@ -73,11 +73,16 @@ class DrainingServer(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         """Look ten times a second whether to stop; a service without its worker does."""
-        return await super().on_tick(counter) or self._service.queue.is_broken
+        queue = self._service.queue
+        queue.is_broken = queue.is_broken or self._service.worker.has_died()
+        return await super().on_tick(counter) or queue.is_broken
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Close the door, let open connections bring what is on its way, then close them."""
         self._service.is_stopping = True
+        for connection in self.server_state.connections:
+            if isinstance(connection, Connection):
+                connection.end_with_answer()
         for server in self.servers:
             server.close()
         for sock in sockets or []:

@@ -51,6 +51,9 @@ class Worker(Protocol):
             OSError: If the worker has died.
         """
 
+    def has_died(self) -> bool:
+        """Whether it ended without being told to."""
+
     async def stop(self) -> None:
         """End."""
 
@@ -69,6 +72,10 @@ class ThreadWorker:
         """One outcome for each part of a batch."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, computed, self._answer, parts)
+
+    def has_died(self) -> bool:
+        """Tell that a thread does not die alone."""
+        return False
 
     async def stop(self) -> None:
         """Wait for the thread."""
@@ -124,6 +131,10 @@ class ProcessWorker:
             raise ConnectionResetError(DEAD) from error
         outcomes: list[Outcome] = _unpacked(content)
         return outcomes
+
+    def has_died(self) -> bool:
+        """Whether the process has closed its end of the way."""
+        return self._reader.at_eof()
 
     async def stop(self) -> None:
         """Close the way, at which the process ends."""
