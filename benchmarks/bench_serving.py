@@ -1,10 +1,10 @@
 """What a service does, beside the model in its own process: python benchmarks/bench_serving.py.
 
-Clips of 12 steps, one a request, as safetensors over loopback from another process. Prints
-throughput; latency at half of that rate and at ten times it, by requests that leave on a schedule
-(see open_loop.py); answers that are not those of the clip that was sent; and how much the service's
-memory grew. Where the cores are not free, times say little; CPU times then tell what the service
-would do with a core for each of its two processes.
+Clips of 12 steps (--steps), one a request, as safetensors over loopback from another process.
+Prints throughput; latency at half of that rate and at ten times it, by requests that leave on a
+schedule (see open_loop.py); answers that are not those of the clip that was sent; and how much the
+service's memory grew. Where the cores are not free, times say little; CPU times then tell what the
+service would do with a core for each of its two processes.
 """
 
 import argparse
@@ -27,17 +27,17 @@ import mmalign
 from mmalign.data import Clip, Split, load_dataset
 from open_loop import Load, Requests, ask_greedily, ask_steadily
 
-STEPS, KINDS = 12, 256
+KINDS = 256
 
 
-def make_clips(model, count: int) -> Split:
+def make_clips(model, count: int, steps: int = 12) -> Split:
     rng = np.random.default_rng(0)
     dims = model.experts.dims()
     clips = [
         Clip(
             str(n),
             None,
-            {m: rng.normal(size=(STEPS, d)).astype(np.float32) for m, d in dims.items()},
+            {m: rng.normal(size=(steps, d)).astype(np.float32) for m, d in dims.items()},
         )
         for n in range(count)
     ]
@@ -70,6 +70,7 @@ def main() -> None:
     parser.add_argument("--flood", type=int, default=3500, help="connections of the overload")
     parser.add_argument("--seconds", type=float, default=3.0, help="of each load")
     parser.add_argument("--rounds", type=int, default=5, help="of half load and overload")
+    parser.add_argument("--steps", type=int, default=12, help="of each clip")
     parser.add_argument("--serve", default="", help="more options of mmalign serve")
     chosen = parser.parse_args()
     torch.set_num_threads(1)
@@ -78,7 +79,7 @@ def main() -> None:
         folder = Path(name) / "run"
         mmalign.MMAlign(epochs=2).fit(load_dataset("smartwatch")["train"]).save(folder)
         model = mmalign.load(folder)
-        clips = make_clips(model, KINDS)
+        clips = make_clips(model, KINDS, chosen.steps)
         size, best, best_cpu = best_in_process(model, clips)
         print(f"in process, best batch ({size}): {best:.0f} clips/s, {best_cpu:.0f} a CPU second")
         command = [sys.executable, "-m", "mmalign.cli.main", "serve", str(folder), "--port", "0"]

@@ -6,15 +6,14 @@ from the moment at which a request was due, not from when the client got round t
 Answers are kept as they came and checked when the load is over.
 """
 
-import asyncio
 import json
+import select
+import socket
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
-import uvloop
 from safetensors.numpy import save
 
 from mmalign.data import Split
@@ -22,6 +21,9 @@ from mmalign.data import Split
 TICK_SECONDS = 0.001
 GRACE_SECONDS = 10.0
 SETTLE_SECONDS = 0.5
+
+
+Address = tuple[str, int]
 
 
 class Requests:
@@ -92,115 +94,122 @@ class Load:
         return self
 
 
-class Connection(asyncio.Protocol):
-    """A connection that carries one request at a time, and tells when it is free."""
+class Line:
+    """A connection that carries one request at a time."""
 
-    def __init__(self, load: Load, is_free: Callable[["Connection"], None]) -> None:
-        self._load, self._is_free = load, is_free
-        self._now = time.perf_counter
-        self._number, self._due, self._found = -1, 0.0, b""
-        self.is_open = False
-
-    def connection_made(self, transport: asyncio.Transport) -> None:
-        """Remember where to write."""
-        self._transport, self.is_open = transport, True
+    def __init__(self, address: Address) -> None:
+        self.socket = socket.create_connection(address)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket.setblocking(False)
+        self.number, self.due, self.found = -1, 0.0, b""
 
     def send(self, number: int, due: float, request: bytes) -> None:
         """Send a request that was due then."""
-        self._number, self._due, self._found = number, due, b""
-        self._transport.write(request)
+        self.number, self.due, self.found = number, due, b""
+        self.socket.send(request)
 
-    def data_received(self, data: bytes) -> None:
-        """Take note of an answer when it is there to its end."""
-        found = self._found = self._found + data
+    def is_answered(self) -> bool:
+        """Read what is there; whether that is the end of an answer.
+
+        Raises:
+            OSError: If the service has hung up.
+        """
+        data = self.socket.recv(1 << 16)
+        if not data:
+            raise ConnectionResetError
+        found = self.found = self.found + data
         end = found.find(b"\r\n\r\n") + 4
         place = found.find(b"content-length: ") + 16
-        if end < 4 or len(found) < end + int(found[place : found.index(b"\r", place)]):
-            return
-        seconds = self._now() - self._due
-        if found.startswith(b"HTTP/1.1 200"):
-            self._load.latency.append(seconds)
-            self._load.answers.append((self._number, found[end:]))
-        else:
-            self._load.refusals.append(seconds)
-        self._number = -1
-        self._is_free(self)
+        return end > 3 and len(found) >= end + int(found[place : found.index(b"\r", place)])
 
-    def connection_lost(self, _: Exception | None) -> None:
-        """Take note of a request that will have no answer."""
-        self.is_open = False
-        if self._number >= 0:
-            self._load.lost += 1
+
+class Lines:
+    """Many connections, and what came of the requests over them."""
+
+    def __init__(self, address: Address, count: int) -> None:
+        self.load = Load()
+        self._poll = select.epoll()
+        self._lines = {line.socket.fileno(): line for line in (Line(address) for _ in range(count))}
+        for number in self._lines:
+            self._poll.register(number, select.EPOLLIN)
+        time.sleep(SETTLE_SECONDS)
+
+    def __iter__(self) -> Iterator[Line]:
+        return iter(list(self._lines.values()))
+
+    def freed(self, seconds: float) -> list[Line]:
+        """Connections whose request came to an end within that time."""
+        free = []
+        for number, _ in self._poll.poll(seconds):
+            line = self._lines[number]
+            try:
+                is_answered = line.is_answered()
+            except OSError:
+                self._poll.unregister(number)
+                del self._lines[number]
+                self.load.lost += line.number >= 0
+                continue
+            if is_answered:
+                self._note(line)
+                free.append(line)
+        return free
+
+    def _note(self, line: Line) -> None:
+        seconds = time.perf_counter() - line.due
+        if line.found.startswith(b"HTTP/1.1 200"):
+            self.load.latency.append(seconds)
+            self.load.answers.append((line.number, line.found.partition(b"\r\n\r\n")[2]))
+        else:
+            self.load.refusals.append(seconds)
+        line.number = -1
+
+    def is_open(self, line: Line) -> bool:
+        """Whether the service has not hung up."""
+        return self._lines.get(line.socket.fileno()) is line
 
     def close(self) -> None:
         """Hang up."""
-        self._transport.close()
-
-
-Address = tuple[str, int]
-
-
-async def _opened(address: Address, count: int, load: Load, is_free) -> list[Connection]:
-    loop = asyncio.get_running_loop()
-    make = partial(loop.create_connection, lambda: Connection(load, is_free), *address)
-    opened = [(await make())[1] for _ in range(count)]
-    await asyncio.sleep(SETTLE_SECONDS)
-    return opened
-
-
-async def _steady(address: Address, requests: Requests, due: np.ndarray, connections: int) -> Load:
-    load, free = Load(), []
-    opened = await _opened(address, connections, load, free.append)
-    free += opened
-    started, sent = time.perf_counter(), 0
-    due = (due + started).tolist()
-    while sent < len(due):
-        await asyncio.sleep(TICK_SECONDS)
-        now = time.perf_counter()
-        while free and sent < len(due) and due[sent] <= now:
-            connection = free.pop()
-            if connection.is_open:
-                connection.send(sent, due[sent], requests(sent))
-                load.lag.append(now - due[sent])
-                sent += 1
-    load.elapsed = time.perf_counter() - started
-    while load.count < sent and time.perf_counter() < started + load.elapsed + GRACE_SECONDS:
-        await asyncio.sleep(0.02)
-    load.lost += sent - load.count
-    for one in opened:
-        one.close()
-    return load
-
-
-async def _greedy(address: Address, requests: Requests, count: int, connections: int) -> Load:
-    load, numbers, over = Load(), iter(range(count)), asyncio.Event()
-
-    def feed(connection: Connection) -> None:
-        number = next(numbers, None)
-        if number is not None:
-            connection.send(number, time.perf_counter(), requests(number))
-        elif load.count == count:
-            over.set()
-
-    opened = await _opened(address, connections, load, feed)
-    started = time.perf_counter()
-    for one in opened:
-        feed(one)
-    await over.wait()
-    load.elapsed = time.perf_counter() - started
-    for one in opened:
-        one.close()
-    return load
+        self._poll.close()
+        for line in self._lines.values():
+            line.socket.close()
 
 
 def ask_steadily(
     address: Address, requests: Requests, *, rate: float, seconds: float, connections: int = 200
 ) -> Load:
     """Ask at a rate, at random moments, over whatever connection is free."""
-    due = np.cumsum(np.random.default_rng(0).exponential(1 / rate, int(rate * seconds)))
-    return uvloop.run(_steady(address, requests, due, connections)).checked(requests)
+    gaps = np.random.default_rng(0).exponential(1 / rate, int(rate * seconds))
+    lines = Lines(address, connections)
+    load, free, sent = lines.load, list(lines), 0
+    started = time.perf_counter()
+    due = (np.cumsum(gaps) + started).tolist()
+    while sent < len(due):
+        now = time.perf_counter()
+        while free and sent < len(due) and due[sent] <= now:
+            line = free.pop()
+            if lines.is_open(line):
+                line.send(sent, due[sent], requests(sent))
+                load.lag.append(now - due[sent])
+                sent += 1
+        free += lines.freed(TICK_SECONDS)
+    load.elapsed = time.perf_counter() - started
+    while load.count < sent and time.perf_counter() < started + load.elapsed + GRACE_SECONDS:
+        lines.freed(TICK_SECONDS)
+    load.lost += sent - load.count
+    lines.close()
+    return load.checked(requests)
 
 
 def ask_greedily(address: Address, requests: Requests, *, count: int, connections: int) -> Load:
     """Ask again as soon as there is an answer, over every connection."""
-    return uvloop.run(_greedy(address, requests, count, connections)).checked(requests)
+    lines = Lines(address, connections)
+    load, free, sent = lines.load, list(lines), 0
+    started = time.perf_counter()
+    while load.count < count:
+        for line in free[: count - sent]:
+            line.send(sent, time.perf_counter(), requests(sent))
+            sent += 1
+        free = lines.freed(GRACE_SECONDS)
+    load.elapsed = time.perf_counter() - started
+    lines.close()
+    return load.checked(requests)

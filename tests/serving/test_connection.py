@@ -172,7 +172,8 @@ def crowded(folder):
             go.wait(20)
         return answering(clips)
 
-    service = Service(ThreadWorker(slow), facts, Limits(max_batch=1, max_queue=1))
+    limits = Limits(max_batch=1, max_queue=1, request_seconds=2)
+    service = Service(ThreadWorker(slow), facts, limits)
     with serving(service) as url, ExitStack() as stack:
         first, second = (stack.enter_context(opened(url)) for _ in range(2))
         for count, one in enumerate((first, second)):
@@ -198,6 +199,13 @@ def test_a_full_service_refuses_before_it_has_read_the_body(experts):
         assert [answer(one)[0] for one in accepted] == [200, 200]
         connection.sendall(HEAD + BODY)
         assert answer(connection)[0] == 200
+
+
+def test_who_is_refused_and_then_says_nothing_is_hung_up_on(experts):
+    with crowded(experts) as (url, _, _), opened(url) as connection:
+        connection.sendall(HEAD + BODY)
+        assert answer(connection)[0] == 503
+        assert heard(connection) == b""
 
 
 def test_a_client_that_leaves_is_not_computed_for(experts):

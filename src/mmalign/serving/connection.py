@@ -105,8 +105,8 @@ class Connection(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """End a request."""
-        self._owes_since = None
+        """End a request; after a refusal, another is due."""
+        self._owes_since = time.monotonic() if isinstance(self.cycle, Held) else None
         super().on_message_complete()
 
     def drop_if_late(self, now: float) -> None:
@@ -141,7 +141,10 @@ class Connection(HttpToolsProtocol):
         self.transport.write(BUSY[not held.keep_alive])
         if not held.keep_alive:
             self.transport.close()
-        self.on_response_complete()
+        if self.pipeline:
+            self.on_response_complete()
+        else:
+            self.flow.resume_reading()
 
     def _drop(self, refusal: RefusalError) -> None:
         """Hang up; say why if the client waits for an answer that has not begun."""
