@@ -1,8 +1,6 @@
 # The service in a small image: CPU build of torch, no root. See docs/serving.md.
-FROM python:3.12-slim AS build
-RUN apt-get update \
-    && apt-get install -y --no-install-recommends gcc libc6-dev \
-    && rm -rf /var/lib/apt/lists/*
+# The full image of the first stage has a C compiler; nothing of it but /opt/mmalign is kept.
+FROM python:3.12 AS build
 WORKDIR /source
 COPY pyproject.toml README.md LICENSE ./
 COPY src src

@@ -1,20 +1,19 @@
 """What a service does, beside the model in its own process: python benchmarks/bench_serving.py.
 
-Clips of 12 steps, one a request, as safetensors over loopback from another process. Prints
-throughput, latency unloaded and under overload, answers that are not those of the clip that was
-sent, and how much the server's memory grew. Where the cores are not free, times say little; CPU
-times then tell what the service would do with a core for each of its two processes.
+Clips of 12 steps (--steps), one a request, as safetensors over loopback from another process.
+Prints throughput; latency at half of that rate and at ten times it, by requests that leave on a
+schedule (see open_loop.py); answers that are not those of the clip that was sent; and how much the
+service's memory grew. Where the cores are not free, times say little; CPU times then tell what the
+service would do with a core for each of its two processes.
 """
 
 import argparse
-import asyncio
-import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -23,42 +22,22 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 import psutil
 import torch
-from safetensors.numpy import save
 
 import mmalign
 from mmalign.data import Clip, Split, load_dataset
+from open_loop import Load, Requests, ask_greedily, ask_steadily
 
-STEPS, KINDS = 12, 256
-
-
-@dataclass
-class Load:
-    """What came of the requests of some connections."""
-
-    seconds: list[float] = field(default_factory=list)
-    answered: int = 0
-    refused: int = 0
-    wrong: int = 0
-    elapsed: float = 0.0
-
-    @property
-    def rate(self) -> float:
-        """Answers a second."""
-        return self.answered / self.elapsed
-
-    def percentile(self, share: float) -> float:
-        """Milliseconds within which that share of the answers came."""
-        return 1000 * float(np.percentile(self.seconds, share))
+KINDS = 256
 
 
-def make_clips(model, count: int) -> Split:
+def make_clips(model, count: int, steps: int = 12) -> Split:
     rng = np.random.default_rng(0)
     dims = model.experts.dims()
     clips = [
         Clip(
             str(n),
             None,
-            {m: rng.normal(size=(STEPS, d)).astype(np.float32) for m, d in dims.items()},
+            {m: rng.normal(size=(steps, d)).astype(np.float32) for m, d in dims.items()},
         )
         for n in range(count)
     ]
@@ -84,81 +63,23 @@ def best_in_process(model, clips: Split) -> tuple[int, float, float]:
     return size, *rates[size]
 
 
-class Asker:
-    """One connection that asks again and again; every request carries an id of its own."""
-
-    def __init__(self, address: str, clips: Split, expected: np.ndarray) -> None:
-        self._host, self._port = address.split(":")
-        self._clips, self._expected = clips, expected
-        self._requests = [self._made(row) for row in range(KINDS)]
-
-    def _made(self, row: int) -> tuple[bytes, bytes]:
-        """A request around its id, which always has nine digits."""
-        tensors = {name: column[row] for name, column in self._clips.sequences.items()}
-        body = save(tensors, {"ids": '["#########"]'})
-        head = f"POST /v1/predict HTTP/1.1\r\nHost: {self._host}\r\n"
-        kind = "Content-Type: application/vnd.safetensors\r\n"
-        whole = f"{head}{kind}Content-Length: {len(body)}\r\n\r\n".encode() + body
-        before, after = whole.split(b"#########")
-        return before, after
-
-    def request(self, number: int) -> bytes:
-        """The request with this number as its id."""
-        before, after = self._requests[number % KINDS]
-        return b"%b%09d%b" % (before, number, after)
-
-    async def run(self, numbers, load: Load, pause: float) -> None:
-        """Ask for all numbers that nobody else takes; wait a while after a refusal."""
-        reader, writer = await asyncio.open_connection(self._host, int(self._port))
-        for number in numbers:
-            started = time.perf_counter()
-            writer.write(self.request(number))
-            head = await reader.readuntil(b"\r\n\r\n")
-            size = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
-            content = await reader.readexactly(size)
-            if head.startswith(b"HTTP/1.1 200"):
-                load.seconds.append(time.perf_counter() - started)
-                load.answered += 1
-                load.wrong += self.is_wrong(number, content)
-            else:
-                load.refused += 1
-                await asyncio.sleep(pause)
-        writer.close()
-
-    def is_wrong(self, number: int, content: bytes) -> bool:
-        """Whether the answer is not the one for this number's clip."""
-        (answer,) = json.loads(content)["answers"]
-        shares = np.array(list(answer["probabilities"].values()))
-        return answer["id"] != f"{number:09d}" or bool(
-            np.abs(shares - self._expected[number % KINDS]).max() > 1e-5
-        )
-
-
-def ask(asker: Asker, *, connections: int, requests: int, pause: float = 0.0) -> Load:
-    """Ask from so many connections at once, so many requests in all."""
-    load, numbers = Load(), iter(range(requests))
-
-    async def everybody() -> None:
-        await asyncio.gather(*(asker.run(numbers, load, pause) for _ in range(connections)))
-
-    started = time.perf_counter()
-    asyncio.run(everybody())
-    load.elapsed = time.perf_counter() - started
-    return load
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=20_000, help="of the long run")
-    parser.add_argument("--connections", type=int, default=16, help="that saturate the service")
+    parser.add_argument("--connections", type=int, default=24, help="that saturate the service")
+    parser.add_argument("--flood", type=int, default=3500, help="connections of the overload")
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each load")
+    parser.add_argument("--rounds", type=int, default=5, help="of half load and overload")
+    parser.add_argument("--steps", type=int, default=12, help="of each clip")
     parser.add_argument("--serve", default="", help="more options of mmalign serve")
     chosen = parser.parse_args()
     torch.set_num_threads(1)
+    allow_connections()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "run"
         mmalign.MMAlign(epochs=2).fit(load_dataset("smartwatch")["train"]).save(folder)
         model = mmalign.load(folder)
-        clips = make_clips(model, KINDS)
+        clips = make_clips(model, KINDS, chosen.steps)
         size, best, best_cpu = best_in_process(model, clips)
         print(f"in process, best batch ({size}): {best:.0f} clips/s, {best_cpu:.0f} a CPU second")
         command = [sys.executable, "-m", "mmalign.cli.main", "serve", str(folder), "--port", "0"]
@@ -166,16 +87,19 @@ def main() -> None:
             [*command, *chosen.serve.split()], stdout=subprocess.PIPE, text=True
         )
         try:
-            address = urlsplit(server.stdout.readline().split()[1]).netloc
-            measure(
-                Asker(address, clips, model.predict_proba(clips)),
-                server.pid,
-                (best, best_cpu),
-                chosen,
-            )
+            url = urlsplit(server.stdout.readline().split()[1])
+            requests = Requests(clips, model.predict_proba(clips))
+            service = Measured((url.hostname, url.port), requests, server.pid)
+            measure(service, (best, best_cpu), chosen)
         finally:
             server.terminate()
             print(f"exit code after SIGTERM: {server.wait(60)}")
+
+
+def allow_connections() -> None:
+    """Let this process and the service open as many sockets as the system permits."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def cpu_seconds(pid: int) -> list[float]:
@@ -191,42 +115,83 @@ def memory(pid: int) -> int:
     return sum(one.memory_info().rss for one in (process, *process.children(recursive=True)))
 
 
-def measure(asker: Asker, pid: int, bests: tuple[float, float], chosen: argparse.Namespace) -> None:
+class Measured:
+    """A service that is asked, and what it used meanwhile."""
+
+    def __init__(self, address: tuple[str, int], requests: Requests, pid: int) -> None:
+        self._about = (address, requests)
+        self.pid = pid
+        self.wrong = self.answered = 0
+
+    def greedily(self, count: int, connections: int) -> Load:
+        """Ask as fast as answers come."""
+        return self._counted(ask_greedily(*self._about, count=count, connections=connections))
+
+    def steadily(self, rate: float, seconds: float, connections: int) -> Load:
+        """Ask at a rate."""
+        load = ask_steadily(*self._about, rate=rate, seconds=seconds, connections=connections)
+        return self._counted(load)
+
+    def _counted(self, load: Load) -> Load:
+        self.wrong += load.wrong
+        self.answered += len(load.latency)
+        return load
+
+
+def measure(service: Measured, bests: tuple[float, float], chosen: argparse.Namespace) -> None:
+    service.greedily(1000, chosen.connections)
+    full = throughput(service, bests, chosen)
+    overload(service, full.rate, chosen)
+    before = memory(service.pid)
+    long = service.greedily(chosen.requests, chosen.connections)
+    grown = (memory(service.pid) - before) / 1e6
+    print(f"memory: {grown:+.1f} MB over {len(long.latency)} answers (bar 20 MB over 100,000)")
+    print(f"answers that are another clip's: {service.wrong} of {service.answered} (bar 0)")
+
+
+def throughput(service: Measured, bests: tuple[float, float], chosen: argparse.Namespace) -> Load:
     best, best_cpu = bests
-    ask(asker, connections=chosen.connections, requests=1000)
-    calm = ask(asker, connections=1, requests=1000)
-    print(f"unloaded: p50 {calm.percentile(50):.1f} ms, p99 {calm.percentile(99):.1f} ms")
-    before = cpu_seconds(pid)
-    full = ask(asker, connections=chosen.connections, requests=5000)
-    used = [after - was for after, was in zip(cpu_seconds(pid), before, strict=True)]
-    bound = full.answered / max(used)
-    print(
-        f"throughput: {full.rate:.0f} requests/s, {full.rate / best:.0%} of in process (bar 60 %)"
-    )
-    print(f"  p99 {full.percentile(99):.1f} ms, {full.refused} refused")
-    each = ", ".join(f"{1000 * one / full.answered:.2f} ms" for one in sorted(used) if one > 0.05)
+    before = cpu_seconds(service.pid)
+    full = service.greedily(5000, chosen.connections)
+    used = [after - was for after, was in zip(cpu_seconds(service.pid), before, strict=True)]
+    answered = len(full.latency)
+    bound = answered / max(used)
+    share = full.rate / best
+    print(f"throughput: {full.rate:.0f} requests/s, {share:.0%} of in process (bar 60 %)")
+    print(f"  p99 {full.p(99):.1f} ms, {len(full.refusals)} refused")
+    each = ", ".join(f"{1000 * one / answered:.2f} ms" for one in sorted(used) if one > 0.05)
     print(
         f"  CPU an answer, by process: {each}; with a core for each {bound:.0f} requests/s, "
         f"{bound / best_cpu:.0%} of in process"
     )
-    many = 10 * chosen.connections
-    over = ask(asker, connections=many, requests=20_000)
-    offered = (over.answered + over.refused) / over.elapsed
-    ratio = over.percentile(99) / calm.percentile(99)
+    return full
+
+
+def overload(service: Measured, rate: float, chosen: argparse.Namespace) -> None:
+    """Ask for half of what the service can do, then for ten times as much, in turns."""
+    calms, overs = [], []
+    for _ in range(chosen.rounds):
+        calm = service.steadily(rate / 2, chosen.seconds, 100)
+        over = service.steadily(10 * rate, chosen.seconds, chosen.flood)
+        calms.append(calm.p(99))
+        overs.append(over.p(99))
+        for name, load in (("half load", calm), ("overload", over)):
+            print(
+                f"{name}: {load.offered:.0f} requests/s asked ({load.offered / rate:.1f}x), "
+                f"{load.rate:.0f} answered/s, p50 {load.p(50):.1f} ms, p99 {load.p(99):.1f} ms; "
+                f"{len(load.refusals)} refused, {load.lost} without an answer; "
+                f"sent late by p99 {1000 * float(np.percentile(load.lag, 99)):.1f} ms"
+            )
+    usual, worst = float(np.median(calms)), float(np.median(overs))
     print(
-        f"overload, {many} connections, {offered:.0f} requests/s asked ({offered / full.rate:.1f}x)"
+        f"p99 of accepted, median of {chosen.rounds} rounds: {usual:.1f} ms at half load, "
+        f"{worst:.1f} ms under overload, {worst / usual:.2f}x (bar 2x)"
     )
+    hammer = service.greedily(5000, 10 * chosen.connections)
     print(
-        f"  {over.rate:.0f} answered/s, p99 of accepted {over.percentile(99):.1f} ms, "
-        f"{ratio:.1f}x unloaded (bar 2x); {over.refused} refused with 503"
+        f"{10 * chosen.connections} clients that ask again at once: {hammer.rate:.0f} answered/s, "
+        f"p99 {hammer.p(99):.1f} ms, {len(hammer.refusals)} refused"
     )
-    before = memory(pid)
-    long = ask(asker, connections=chosen.connections, requests=chosen.requests)
-    grown = (memory(pid) - before) / 1e6
-    wrong = calm.wrong + full.wrong + over.wrong + long.wrong
-    answered = calm.answered + full.answered + over.answered + long.answered
-    print(f"memory: {grown:+.1f} MB over {long.answered} answers (bar 20 MB over 100,000)")
-    print(f"answers that are another clip's: {wrong} of {answered} (bar 0)")
 
 
 if __name__ == "__main__":

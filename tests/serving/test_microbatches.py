@@ -1,7 +1,10 @@
 """Answers never swap, a failure hits its own request alone, and the queue has an end."""
 
 import asyncio
+import gc
 import threading
+import time
+import weakref
 
 import numpy as np
 import pytest
@@ -94,3 +97,73 @@ def test_a_full_queue_refuses_and_recovers():
     found, many = run(queue, asking)
     assert [one[0]["number"] for one in found] == [0, 1, 2, 3]
     assert [one["number"] for one in many] == list(range(20, 30))
+
+
+def test_a_crowd_is_let_in_late():
+    """Under overload the door is open in the second half of a batch only."""
+
+    def slow(clips):
+        time.sleep(0.2)
+        return echo(clips)
+
+    queue = Microbatches(ThreadWorker(slow), Limits(max_batch=1, max_queue=1))
+
+    async def asking():
+        await queue.submit([clip(1)])  # now it knows how long a batch takes
+        first = asyncio.create_task(queue.submit([clip(2)]))
+        await asyncio.sleep(0.02)
+        second = asyncio.create_task(queue.submit([clip(3)]))
+        await asyncio.sleep(0.02)
+        crowd = [queue.admits() for _ in range(3)]
+        await first
+        await asyncio.sleep(0.02)
+        early = queue.admits()
+        await asyncio.sleep(0.12)
+        late = [queue.admits() for _ in range(2)]
+        await second
+        return crowd, early, late
+
+    assert run(queue, asking) == ([False] * 3, False, [True, False])
+
+
+def test_nobody_computes_for_a_client_that_has_left():
+    seen = []
+
+    def note(clips):
+        seen.extend(int(one.id) for one in clips)
+        time.sleep(0.05)
+        return echo(clips)
+
+    queue = Microbatches(ThreadWorker(note), Limits(max_batch=2, max_queue=20))
+
+    async def asking():
+        first = asyncio.create_task(queue.submit([clip(0)]))
+        await asyncio.sleep(0.01)
+        gone = asyncio.create_task(queue.submit([clip(n) for n in range(1, 8)], lambda: True))
+        stays = asyncio.create_task(queue.submit([clip(9)]))
+        return await asyncio.gather(first, gone, stays, return_exceptions=True)
+
+    first, gone, stays = run(queue, asking)
+    assert (first[0]["number"], stays[0]["number"]) == (0, 9)
+    assert isinstance(gone, RefusalError)
+    assert (seen, queue.waiting) == ([0, 9], 0)
+
+
+def test_what_was_refused_is_forgotten():
+    queue = Microbatches(ThreadWorker(echo), Limits(max_batch=1, max_queue=1))
+    refused = []
+
+    async def asking():
+        waiting = [asyncio.create_task(queue.submit([clip(1)]))]
+        await asyncio.sleep(0)
+        for number in range(3):
+            one = clip(number)
+            refused.append(weakref.ref(one.sequences["m"]))
+            with pytest.raises(RefusalError, match="full"):
+                await queue.submit([one])
+        del one
+        await asyncio.gather(*waiting)
+
+    run(queue, asking)
+    gc.collect()
+    assert [ref() for ref in refused] == [None] * 3

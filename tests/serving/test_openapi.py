@@ -24,7 +24,7 @@ CHECKS = [
     content_type_conformance,
     response_schema_conformance,
 ]
-CASES = 600  # of which hypothesis makes up some twice
+CASES = 500
 MANY_CASES = 20_000
 
 
@@ -42,12 +42,12 @@ def operations(url):
 
 
 def attack(url: str, cases: int) -> int:
-    """Ask that many made-up requests, most of them for predictions; returns how many."""
+    """Ask for that many predictions, and for a few other things, all made up; tells how many."""
     session, asked = requests.Session(), 0
     found = operations(url)
     others = max(cases // 50, 1)
     for operation in found:
-        share = cases - others * (len(found) - 1) if "predict" in operation.path else others
+        share = cases if "predict" in operation.path else others
         kinds = st.sampled_from([GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
         strategy = kinds.flatmap(lambda kind, op=operation: op.as_strategy(generation_mode=kind))
 
@@ -66,11 +66,11 @@ def attack(url: str, cases: int) -> int:
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numbers that just fit overflow inside
 def test_made_up_requests_get_documented_answers(small):
-    assert attack(small, CASES) >= 500
+    assert attack(small, CASES) >= CASES
     assert ask(small, "GET", "/readyz")[0] == 200
 
 
 @pytest.mark.nightly
 def test_many_made_up_requests_get_documented_answers(small):
-    assert attack(small, MANY_CASES) >= MANY_CASES * 0.6
+    assert attack(small, MANY_CASES) >= MANY_CASES
     assert ask(small, "GET", "/readyz")[0] == 200

@@ -48,6 +48,9 @@ def sentence(page, part: str) -> str:
 
 def test_it_fits_every_screen_asks_nobody_else_and_can_be_read(sized, url):
     sized.get_by_role("switch", name="wrist").click()
+    assert "The answer" in sentence(sized, "wrist is off.")
+    shown = sized.evaluate("document.querySelector('#sentence').getBoundingClientRect().toJSON()")
+    assert 0 <= shown["top"] < shown["bottom"] <= 844  # far above the switch, on a phone
     assert all(asked.startswith((url, "data:")) for asked in sized.asked)
     widths = sized.evaluate("[document.documentElement.scrollWidth, innerWidth]")
     assert widths[0] <= widths[1]
@@ -59,15 +62,15 @@ def test_a_modality_that_is_switched_off_is_left_out_of_the_answer(page, url, ex
     clip = experts_data["test"][0]  # it has no pose
     answer = mmalign.Client(url).predict({"wrist": clip.sequences["wrist"]})[0]
     page.get_by_role("switch", name="voice").click()
-    text = sentence(page, "Without voice")
+    text = sentence(page, "voice is off.").replace("\xa0", " ")
     share = round(100 * answer.probabilities[answer.prediction])
-    assert f"Without voice: {answer.prediction} ({share} %)." in text
-    assert f"True: {experts_data.task.classes[clip.label]}." in text
-    assert "gone: left out of the answer" in page.inner_text("#cards")
+    assert f"{answer.prediction} ({share} %)." in text
+    assert f"The truth is {experts_data.task.classes[clip.label]}" in text
+    assert "off: left out of the answer" in page.inner_text("#cards")
     page.get_by_role("switch", name="wrist").click()
     page.wait_for_selector("#problem:has-text('Nothing is left')")
     page.get_by_role("switch", name="voice").click()
-    sentence(page, "Without wrist")
+    sentence(page, "wrist is off.")
     assert page.said == []
 
 
@@ -114,7 +117,7 @@ def test_a_live_sensor_dies_and_the_page_says_so(page):
     page.click("#play")
     page.wait_for_selector("#timeline td:has-text('4.0 s')")
     page.get_by_role("switch", name="voice").click()
-    page.wait_for_selector("#silent:has-text('voice is silent since')", timeout=15000)
+    page.wait_for_selector("#silent:has-text('voice fell silent at')", timeout=15000)
     page.click("#play")
 
 
@@ -126,6 +129,6 @@ def test_plans_are_drawn_where_a_model_has_them(browser, pair, pair_data):
         page.wait_for_selector("#maps figcaption:has-text('solved from both')")
         page.get_by_role("switch", name="victim").click()
         page.wait_for_selector("#maps figcaption:has-text('guessed')")
-        assert "gone: imputed" in page.inner_text("#cards")
+        assert "off: imputed" in page.inner_text("#cards")
         assert page.evaluate("document.querySelector('canvas').width") > 1
         page.context.close()

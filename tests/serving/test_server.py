@@ -10,6 +10,7 @@ from http.client import HTTPConnection, HTTPException
 from urllib.parse import urlsplit
 
 import numpy as np
+import psutil
 import pytest
 from safetensors.numpy import save
 
@@ -19,11 +20,13 @@ from mmalign.serving.server import bind
 BINARY = {"Content-Type": "application/vnd.safetensors"}
 
 
-def start(folder):
+def start(folder, **settings):
     """The command line in a process of its own, and its URL."""
     command = [sys.executable, "-m", "mmalign.cli.main", "serve", str(folder), "--port", "0"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=environment, **settings
+    )
     line = process.stdout.readline()
     assert line.startswith("serving: http://127.0.0.1:"), line
     return process, line.split()[1]
@@ -55,7 +58,13 @@ def keep_asking(address: str, counts: dict[str, int], lock: threading.Lock) -> N
             connection.close()
 
 
-def stop_under_load(folder, clients: int) -> dict:
+def wait_for(is_true) -> None:
+    deadline = time.monotonic() + 60
+    while not is_true() and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def stop_under_load(folder, clients: int, answered: int = 20) -> dict:
     process, url = start(folder)
     counts: dict = {}
     lock = threading.Lock()
@@ -63,9 +72,7 @@ def stop_under_load(folder, clients: int) -> dict:
     threads = [threading.Thread(target=keep_asking, args=target) for _ in range(clients)]
     for thread in threads:
         thread.start()
-    deadline = time.monotonic() + 30
-    while counts.get("200", 0) < 20 and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_for(lambda: counts.get("200", 0) >= answered)
     process.send_signal(signal.SIGTERM)
     assert process.wait(30) == 0
     for thread in threads:
@@ -82,10 +89,38 @@ def test_sigterm_under_load_loses_nothing(experts):
 
 @pytest.mark.nightly
 def test_twenty_restarts_under_load_lose_nothing(experts):
+    answered = 0
     for _ in range(20):
-        counts = stop_under_load(experts, clients=16)
-        assert counts.pop("200") >= 20
+        counts = stop_under_load(experts, clients=16, answered=50)
+        answered += counts.pop("200")
         assert set(counts) <= {"503"}, counts
+    print(f"{answered} answered, none lost")
+    assert answered >= 1000
+
+
+@pytest.mark.parametrize("clients", [0, 4])
+def test_a_service_whose_model_is_killed_says_so_and_ends(experts, clients):
+    process, url = start(experts, stderr=subprocess.PIPE)
+    counts: dict = {}
+    target = (urlsplit(url).netloc, counts, threading.Lock())
+    threads = [threading.Thread(target=keep_asking, args=target) for _ in range(clients)]
+    for thread in threads:
+        thread.start()
+    wait_for(lambda: counts.get("200", 0) >= 20 or not clients)
+    (worker,) = [
+        one
+        for one in psutil.Process(process.pid).children()
+        if "resource_tracker" not in " ".join(one.cmdline())
+    ]
+    worker.kill()
+    _, complaint = process.communicate(timeout=30)
+    for thread in threads:
+        thread.join(30)
+    assert process.returncode == 2
+    assert "the model's process has died" in complaint
+    assert "Traceback" not in complaint
+    assert set(counts) <= {"200", "503"}, counts
+    assert counts.get("503", 0) >= min(clients, 1)  # asked while there was no model
 
 
 @pytest.mark.nightly

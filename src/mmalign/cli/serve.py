@@ -21,10 +21,10 @@ def serve(
     ] = None,
     max_batch: Annotated[
         int, typer.Option(min=1, help="Maximum number of clips computed together.")
-    ] = 8,
+    ] = 12,
     max_queue: Annotated[
         int, typer.Option(min=1, help="Maximum number of clips in the queue.")
-    ] = 8,
+    ] = 12,
     max_clips: Annotated[
         int, typer.Option(min=1, help="Maximum number of clips per request.")
     ] = 256,
@@ -51,7 +51,7 @@ def serve(
     from mmalign.data import load_dataset
     from mmalign.serving.limits import Limits
     from mmalign.serving.service import Service
-    from mmalign.serving.worker import ProcessWorker
+    from mmalign.serving.worker import ProcessWorker, keep_collector_away
 
     limits = Limits(
         max_batch=max_batch,
@@ -64,6 +64,7 @@ def serve(
         worker = ProcessWorker(run, device, threads)
         clips = None if examples is None else load_dataset(examples)
         service = Service(worker, worker.facts(), limits, clips)
+        keep_collector_away()
         make_server(service, _announce).run(sockets=[listening])
     if service.queue.is_broken:
         raise MMAlignError("the model's process has died; start the service again")

@@ -17,7 +17,7 @@ from mmalign.serving.predicting import (
     predicted,
     refusal_response,
 )
-from mmalign.serving.refusal import DRAINING, RefusalError, unfit
+from mmalign.serving.refusal import RefusalError, stopping, unfit
 from mmalign.serving.schema import Health, ModelFacts
 from mmalign.serving.service import Service
 from mmalign.serving.socket import serve_stream
@@ -115,7 +115,7 @@ def _add_health(app: FastAPI, service: Service) -> None:
     async def readyz() -> Response:
         """Say whether requests should be sent here."""
         if service.is_stopping or service.queue.is_broken or not service.is_ready:
-            raise DRAINING
+            raise stopping()
         return json_response({"status": "ready"})
 
     @app.get("/metrics", response_model=None, responses={200: {"content": {"text/plain": {}}}})

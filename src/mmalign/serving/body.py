@@ -1,12 +1,10 @@
-"""A request's body: read up to a limit, within a time, and parsed by its type."""
-
-import asyncio
+"""A request's body: read up to a limit, and parsed by its type."""
 
 from starlette.requests import ClientDisconnect, Request
 
 from mmalign.serving.asking import Asked
 from mmalign.serving.limits import Limits
-from mmalign.serving.refusal import RefusalError, over_limit, unreadable
+from mmalign.serving.refusal import RefusalError, gone, over_limit
 from mmalign.serving.service import Service
 
 JSON = "application/json"
@@ -17,7 +15,7 @@ async def read_clips(request: Request, service: Service) -> list[Asked]:
     """The clips of a request.
 
     Raises:
-        RefusalError: If the body is of another type, too large, too slow, or does not fit.
+        RefusalError: If the body is of another type, too large, or does not fit.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in (JSON, *BINARY):
@@ -31,7 +29,7 @@ async def read_body(request: Request, limits: Limits) -> bytes:
     """The whole body.
 
     Raises:
-        RefusalError: If it is too large, or takes too long.
+        RefusalError: If it is too large, or does not come to its end.
     """
     too_large = over_limit(limits, "max_bytes", "The body is too large")
     declared = request.headers.get("content-length", "")
@@ -39,14 +37,10 @@ async def read_body(request: Request, limits: Limits) -> bytes:
         raise too_large
     body = bytearray()
     try:
-        async with asyncio.timeout(limits.body_seconds):
-            async for chunk in request.stream():
-                body += chunk
-                if len(body) > limits.max_bytes:
-                    raise too_large
-    except TimeoutError as error:
-        limit = ("body_seconds", limits.body_seconds)
-        raise RefusalError(408, "too_slow", "The body took too long.", limit) from error
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > limits.max_bytes:
+                raise too_large
     except ClientDisconnect as error:
-        raise unreadable("The client went away.") from error
+        raise gone() from error
     return bytes(body)

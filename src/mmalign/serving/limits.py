@@ -19,17 +19,17 @@ class Limits:
         max_batch: Clips that are computed at once.
         max_queue: Clips that may wait; beyond that, requests are refused with 503.
         max_streams: Open stream sessions.
-        body_seconds: How long a body may take to arrive.
+        request_seconds: How long a request may take to arrive, and an answer to be read.
     """
 
     max_bytes: int = 8 * MEBIBYTE
     max_clips: int = 256
     max_steps: int = 2000
     max_plan_steps: int = 256
-    max_batch: int = 8
-    max_queue: int = 8
+    max_batch: int = 12
+    max_queue: int = 12
     max_streams: int = 64
-    body_seconds: float = 10.0
+    request_seconds: float = 10.0
 
     def __post_init__(self) -> None:
         problems = [

@@ -1,10 +1,13 @@
 """Requests that arrive together are computed together; beyond a bound they are refused.
 
 One worker computes. While it does, clips gather in the queue; the next batch takes what is there.
-So nobody waits for company, and batches grow by themselves under load.
+So nobody waits for company, and batches grow by themselves under load. Where far more requests
+come than can be answered, they are let in late: those of the second half of a batch fill the queue
+as well, and wait half as long.
 """
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,10 +15,17 @@ from dataclasses import dataclass
 from mmalign.errors import MMAlignError
 from mmalign.serving.asking import Asked, PlainAnswer
 from mmalign.serving.limits import Limits
-from mmalign.serving.refusal import BUSY, DRAINING, RefusalError, unfit
+from mmalign.serving.refusal import RefusalError, busy, gone, stopping, unfit
 from mmalign.serving.worker import Outcome, Worker
 
 NO_ANSWER = "The model has no finite answer for a clip. Look for extreme feature values."
+
+IsGone = Callable[[], bool]
+
+
+def never() -> bool:
+    """Say that somebody waits."""
+    return False
 
 
 @dataclass(frozen=True)
@@ -24,6 +34,7 @@ class Piece:
 
     clips: Sequence[Asked]
     answers: "asyncio.Future[list[PlainAnswer]]"
+    is_gone: IsGone
 
 
 class Microbatches:
@@ -43,30 +54,45 @@ class Microbatches:
         self._watch = watch
         self._pieces: deque[Piece] = deque()
         self._is_work = asyncio.Event()
+        self._entering = 0
+        self._refused = 0
+        self._opens = 0.0
+        self._seconds = 0.0
         self.waiting = 0
         self.is_broken = False
 
-    def require_room(self, clips: int = 1) -> None:
-        """Check that so many clips may wait; a request of any size may if nobody does.
+    def admits(self) -> bool:
+        """Whether one more request may come in; those that are on their way here count."""
+        if self.waiting + self._entering >= self._limits.max_queue:
+            self._refused += 1
+            return False
+        if time.perf_counter() < self._opens:
+            return False
+        if not self._entering:  # they are here before anything else is received
+            asyncio.get_running_loop().call_soon(self._entered)
+        self._entering += 1
+        return True
 
-        Raises:
-            RefusalError: If not.
-        """
-        if self.waiting and self.waiting + clips > self._limits.max_queue:
-            raise BUSY
+    def _entered(self) -> None:
+        self._entering = 0
 
-    async def submit(self, clips: Sequence[Asked]) -> list[PlainAnswer]:
-        """The answers to a request's clips, in order.
+    async def submit(self, clips: Sequence[Asked], is_gone: IsGone = never) -> list[PlainAnswer]:
+        """The answers to a request's clips, in order; of any number if no others wait.
+
+        Args:
+            clips: Of the request.
+            is_gone: Tells whether nobody waits for the answers any more.
 
         Raises:
             RefusalError: If the queue is full, or the model has no answer.
         """
-        self.require_room(len(clips))
+        if self.waiting and self.waiting + len(clips) > self._limits.max_queue:
+            raise busy()
         if self.is_broken:
-            raise DRAINING
+            raise stopping()
         size, loop = self._limits.max_batch, asyncio.get_running_loop()
         pieces = [
-            Piece(clips[start : start + size], loop.create_future())
+            Piece(clips[start : start + size], loop.create_future(), is_gone)
             for start in range(0, len(clips), size)
         ]
         self.waiting += len(clips)
@@ -80,26 +106,40 @@ class Microbatches:
         while not self.is_broken:
             await self._is_work.wait()
             batch = self._next_batch()
-            try:
-                outcomes = await self._worker.compute([piece.clips for piece in batch])
-            except OSError:
-                self.is_broken = True
-                batch += self._pieces
-                outcomes = [DRAINING] * len(batch)
-            for piece, outcome in zip(batch, outcomes, strict=True):
-                _settle(piece, outcome)
+            if batch:
+                await self._compute(batch)
+
+    async def _compute(self, batch: list[Piece]) -> None:
+        began = time.perf_counter()
+        is_crowded, self._refused = self._refused >= self._limits.max_queue, 0
+        self._opens = began + self._seconds / 2 if is_crowded else began
+        try:
+            outcomes = await self._worker.compute([piece.clips for piece in batch])
+        except OSError:
+            self.is_broken = True
+            batch += self._pieces
+            outcomes = [stopping() for _ in batch]
+        self._seconds = time.perf_counter() - began
+        self._opens = began
+        for piece, outcome in zip(batch, outcomes, strict=True):
+            _settle(piece, outcome)
 
     def _next_batch(self) -> list[Piece]:
-        """The oldest pieces that fit into a batch."""
-        batch = [self._pieces.popleft()]
-        size = len(batch[0].clips)
+        """The oldest pieces that fit into a batch and that somebody waits for."""
+        batch: list[Piece] = []
+        size = 0
         while self._pieces and size + len(self._pieces[0].clips) <= self._limits.max_batch:
-            batch.append(self._pieces.popleft())
-            size += len(batch[-1].clips)
-        self.waiting -= size
+            piece = self._pieces.popleft()
+            self.waiting -= len(piece.clips)
+            if piece.is_gone():
+                _settle(piece, gone())
+            else:
+                batch.append(piece)
+                size += len(piece.clips)
         if not self._pieces:
             self._is_work.clear()
-        self._watch(size)
+        if batch:
+            self._watch(size)
         return batch
 
 

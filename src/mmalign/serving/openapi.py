@@ -15,7 +15,7 @@ REFUSED: dict[int | str, dict[str, Any]] = {
     for status, text in {
         400: "The body cannot be parsed.",
         404: "There is no such thing.",
-        408: "The body took too long.",
+        408: "The request took too long to arrive.",
         413: "More bytes, clips or steps than a limit, which is named.",
         415: "The body is neither JSON nor safetensors.",
         422: "The clips do not fit the model.",

@@ -1,6 +1,5 @@
 """`POST /v1/predict`: from a request to its answers, or to a refusal."""
 
-import asyncio
 import logging
 from typing import Any
 
@@ -9,13 +8,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from mmalign.serving.body import read_clips
-from mmalign.serving.refusal import BUSY, RETRY_SECONDS, RefusalError
+from mmalign.serving.microbatches import never
+from mmalign.serving.refusal import RETRY_SECONDS, RefusalError
 from mmalign.serving.service import Service
 
 PREDICT = "/v1/predict"
-
-HOLD_SECONDS = 0.2
-"""How long a refusal is held back: who asks again at once would take time from those accepted."""
+IS_GONE = "mmalign.is_gone"
+"""Where the scope of a request holds a function that tells whether its client has left."""
 
 FAILED = RefusalError(500, "failed", "The service failed; its log says why.")
 
@@ -23,12 +22,10 @@ FAILED = RefusalError(500, "failed", "The service failed; its log says why.")
 async def predicted(request: Request, service: Service) -> Response:
     """Answer for the clips of a request, whatever modalities each has."""
     try:
-        service.queue.require_room()
-        answers = await service.answer(await read_clips(request, service))
+        clips = await read_clips(request, service)
+        answers = await service.answer(clips, request.scope.get(IS_GONE, never))
         answer = json_response({"answers": answers})
     except RefusalError as refusal:
-        if refusal is BUSY:
-            await asyncio.sleep(HOLD_SECONDS)
         answer = refusal_response(refusal)
     except Exception:
         logging.getLogger("uvicorn.error").exception("predict")
@@ -40,8 +37,6 @@ async def predicted(request: Request, service: Service) -> Response:
 def refusal_response(refusal: RefusalError) -> Response:
     """What a client is told."""
     headers = {"Retry-After": str(RETRY_SECONDS)} if refusal.status == 503 else {}
-    if refusal.status == 408:
-        headers["Connection"] = "close"  # the rest of the body may never come
     return json_response(refusal.body(), refusal.status, headers)
 
 

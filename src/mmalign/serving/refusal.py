@@ -9,6 +9,8 @@ from mmalign.serving.limits import Limits
 class RefusalError(MMAlignError):
     """Why a request gets no answer; nothing of what the client sent is in it.
 
+    Make a new one for each request: an exception keeps every frame that it was raised through.
+
     Args:
         status: The HTTP status.
         code: One word that programs can rely on.
@@ -48,8 +50,26 @@ def unreadable(message: str) -> RefusalError:
     return RefusalError(400, "unreadable", message)
 
 
+def too_slow(limits: Limits) -> RefusalError:
+    """Refuse a request that does not come to its end."""
+    limit = ("request_seconds", limits.request_seconds)
+    return RefusalError(408, "too_slow", "The request took too long to arrive.", limit)
+
+
+def busy() -> RefusalError:
+    """Refuse what there is no time for."""
+    return RefusalError(503, "busy", "The queue is full. Try again after the time in Retry-After.")
+
+
+def stopping() -> RefusalError:
+    """Refuse what comes too late."""
+    return RefusalError(503, "stopping", "The service is stopping. Ask another one.")
+
+
+def gone() -> RefusalError:
+    """Give up on a request whose client has left; nobody will read this."""
+    return unreadable("The client went away.")
+
+
 RETRY_SECONDS = 1
 """What `Retry-After` says."""
-
-BUSY = RefusalError(503, "busy", "The queue is full. Try again after the time in Retry-After.")
-DRAINING = RefusalError(503, "stopping", "The service is stopping. Ask another one.")

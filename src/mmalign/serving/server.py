@@ -4,14 +4,17 @@ import asyncio
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 
 import uvicorn
 
 from mmalign.errors import MMAlignError
 from mmalign.serving.app import build_app
+from mmalign.serving.connection import Connection
 from mmalign.serving.gate import Gate
 from mmalign.serving.service import Service
 
@@ -20,6 +23,7 @@ Announce = Callable[[str], None]
 LINGER_SECONDS = 0.3
 """How long connections that are open may still bring a request when the service stops."""
 
+SWEEP_SECONDS = 0.5
 DRAIN_SECONDS = 30
 
 
@@ -34,10 +38,20 @@ class DrainingServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, and say where."""
         await super().startup(sockets)
+        self._sweeping = asyncio.create_task(self._sweep())
         if self.started and self.servers:
             host, port = self.servers[0].sockets[0].getsockname()[:2]
             shown = f"[{host}]" if ":" in host else host
             self._announce(f"http://{shown}:{port}")
+
+    async def _sweep(self) -> None:
+        """Look after connections whose clients are too slow."""
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            now = time.monotonic()
+            for connection in list(self.server_state.connections):
+                if isinstance(connection, Connection):
+                    connection.drop_if_late(now)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -59,17 +73,23 @@ class DrainingServer(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         """Look ten times a second whether to stop; a service without its worker does."""
-        return await super().on_tick(counter) or self._service.queue.is_broken
+        queue = self._service.queue
+        queue.is_broken = queue.is_broken or self._service.worker.has_died()
+        return await super().on_tick(counter) or queue.is_broken
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Close the door, let open connections bring what is on its way, then close them."""
         self._service.is_stopping = True
+        for connection in self.server_state.connections:
+            if isinstance(connection, Connection):
+                connection.end_with_answer()
         for server in self.servers:
             server.close()
         for sock in sockets or []:
             sock.close()
         await asyncio.sleep(LINGER_SECONDS)
         await super().shutdown(sockets=None)
+        self._sweeping.cancel()
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -103,7 +123,9 @@ def make_server(service: Service, announce: Announce = lambda _: None) -> Draini
     config = uvicorn.Config(
         Gate(build_app(service), service),
         log_level="warning",
+        http=partial(Connection, service),  # type: ignore[arg-type]
         access_log=False,
+        proxy_headers=False,
         server_header=False,
         ws_max_size=service.limits.max_bytes,
         ws_max_queue=4,

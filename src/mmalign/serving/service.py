@@ -13,7 +13,7 @@ from mmalign.serving.facts import Facts
 from mmalign.serving.json_body import JsonBody
 from mmalign.serving.limits import Limits
 from mmalign.serving.metrics import Metrics
-from mmalign.serving.microbatches import Microbatches
+from mmalign.serving.microbatches import IsGone, Microbatches, never
 from mmalign.serving.schema import example_request, request_type
 from mmalign.serving.tensor_body import TensorBody
 from mmalign.serving.worker import Worker
@@ -58,14 +58,18 @@ class Service:
         request = json.dumps(example_request(self.facts, self.limits))
         await self.queue.submit(self.read_json(request.encode()))
 
-    async def answer(self, clips: Sequence[Asked]) -> list[PlainAnswer]:
+    async def answer(self, clips: Sequence[Asked], is_gone: IsGone = never) -> list[PlainAnswer]:
         """Answer a request's clips, in order.
+
+        Args:
+            clips: Of the request.
+            is_gone: Tells whether nobody waits for the answers any more.
 
         Raises:
             RefusalError: If the queue is full, or the model has no answer.
         """
         started = time.perf_counter()
-        answers = await self.queue.submit(clips)
+        answers = await self.queue.submit(clips, is_gone)
         self.metrics.count_answers(answers, time.perf_counter() - started)
         return answers
 

@@ -13,7 +13,7 @@ const makeSvg = (tag, attributes) => {
   return element;
 };
 const HUES = [195, 28, 130, 280, 345, 60, 230, 95, 310, 165, 15, 255];
-const percent = share => `${Math.round(100 * share)} %`;
+const percent = share => `${Math.round(100 * share)}\u00a0%`;
 const listed = names => names.length < 2 ? names.join("") :
   `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 
@@ -74,23 +74,35 @@ async function answerNow() {
 }
 
 // --- the answer --------------------------------------------------------------------------
-const said = answer => answer.probabilities === null ? answer.prediction.toFixed(3) :
-  `${answer.prediction} (${percent(answer.probabilities[answer.prediction])})`;
+const said = (answer, isSure = true) => answer.probabilities === null ? answer.prediction.toFixed(3) :
+  answer.prediction + (isSure ? ` (${percent(answer.probabilities[answer.prediction])})` : "");
 
-function sentence() {
-  const { now, whole, clip } = state;
-  if (!now || !whole) return "";
+const spelled = label => typeof label === "number" ? label.toFixed(3) : label;
+
+// What is gone, what that changes, and what is true; told in one glance, and read out by screen readers.
+function drawSentence() {
+  const { now, whole, clip } = state, box = byId("sentence");
+  if (!now || !whole) { box.replaceChildren(); return; }
   const lost = now.missing.filter(name => whole.used.includes(name));
-  const gaps = Object.entries(now.gaps).map(([name, count]) => `${count} steps of ${name}`);
-  const without = [...lost, ...gaps];
-  const truth = clip.label === null || clip.label === undefined ? "" :
-    ` True: ${typeof clip.label === "number" ? clip.label.toFixed(3) : clip.label}.`;
-  if (!without.length) return `With everything: ${said(now)}.${truth}`;
-  return `Without ${listed(without)}: ${said(now)}. With everything: ${said(whole)}.${truth}`;
+  const gaps = Object.entries(now.gaps).map(([name, count]) => `${count} step${count > 1 ? "s" : ""} of ${name}`);
+  const parts = [];
+  if (lost.length) parts.push(`${listed(lost)} ${lost.length > 1 ? "are" : "is"} off.`);
+  if (gaps.length) parts.push(`${listed(gaps)} missing.`);
+  const isLost = parts.length > 0, isChanged = isLost && said(now, false) !== said(whole, false);
+  if (!isLost) parts.push(`With everything: ${said(now)}.`);
+  else if (isChanged) parts.push(`The answer changes from ${said(whole)} to ${said(now)}.`);
+  else parts.push(`The answer stays ${said(now)}.`);
+  const more = isLost && !isChanged ? [`With everything: ${said(whole)}.`] : [];
+  if (clip.label !== null && clip.label !== undefined) {
+    const isRight = typeof clip.label === "number" ? "" : clip.label === now.prediction ? ", so this is right" : ", so this is wrong";
+    more.push(`The truth is ${spelled(clip.label)}${isRight}.`);
+  }
+  box.className = isChanged ? "is-changed" : isLost ? "is-lost" : "";
+  box.replaceChildren(make("strong", {}, parts.join(" ")), more.join(" "));
 }
 
 function draw() {
-  byId("sentence").textContent = sentence();
+  drawSentence();
   if (state.now && state.whole) (state.now.probabilities === null ? drawNumbers : drawBars)();
   else byId("bars").replaceChildren();
   for (const name of Object.keys(state.model.modalities)) drawState(name);
@@ -139,7 +151,7 @@ function drawState(name) {
   card.button.setAttribute("aria-checked", String(!isOff && there(name)));
   card.button.textContent = isOff || !there(name) ? "off" : "on";
   card.state.textContent = !there(name) ? "not in this clip" :
-    isOff ? (isImputed ? "gone: imputed from the others" : "gone: left out of the answer") :
+    isOff ? (isImputed ? "off: imputed from the others" : "off: left out of the answer") :
       gaps ? `gap of ${gaps} of ${state.clip.sequences[name].length} steps` :
         `${state.clip.sequences[name].length} steps, all there`;
   drawGaps(name);
@@ -352,12 +364,14 @@ function hear(message) {
   if (message.error) complain(new Error(message.error.message));
   const answer = message.answer || message.skipped;
   if (!answer) return;
-  const silent = Object.entries(answer.silent).map(([name, time]) => `${name} is silent since ${time.toFixed(1)} s`);
-  byId("silent").textContent = silent.length ? `${silent.join("; ")}: answered without.` : "";
+  const silent = Object.entries(answer.silent);
+  byId("silent").textContent = silent.map(([name, time]) =>
+    `${name} fell silent at ${time.toFixed(1)} s: ${message.answer ? "answered without it" : "no answer without it"}.`).join(" ");
   const row = make("tr");
   const text = message.answer ? said(answer) : answer.error.message;
-  row.append(make("td", {}, `${answer.time.toFixed(1)} s`), make("td", {}, text),
-    make("td", {}, message.answer ? answer.used.join(", ") : ""));
+  const rest = make("td", {}, message.answer ? `${answer.used.join(", ")} ` : "");
+  rest.append(...silent.map(([name]) => make("span", { class: "gone" }, `without ${name} `)));
+  row.append(make("td", {}, `${answer.time.toFixed(1)} s`), make("td", {}, text), rest);
   byId("timeline").tBodies[0].prepend(row);
   while (byId("timeline").rows.length > 9) byId("timeline").deleteRow(-1);
 }
@@ -383,7 +397,7 @@ async function start() {
   byId("about").textContent = `The model “${name}” (${kind}) ${goal} from ${listed(Object.keys(modalities))}.`;
   buildCards();
   byId("clip").replaceChildren(...state.examples.map(({ index, id, label }) =>
-    make("option", { value: index }, label === null ? id : `${id}: ${typeof label === "number" ? label.toFixed(2) : label}`)));
+    make("option", { value: index }, label === null ? id : `${spelled(label)}: ${id}`)));
   byId("clip").addEventListener("change", event => choose(Number(event.target.value)));
   byId("previous").addEventListener("click", () => choose(state.index - 1));
   byId("next").addEventListener("click", () => choose(state.index + 1));
