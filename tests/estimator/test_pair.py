@@ -309,7 +309,7 @@ def test_features_and_labels_apart_are_refused_with_the_way_out(data):
     model = mmalign.MMAlign("visible", "victim", **SETTINGS)
     with pytest.raises(DataError, match=r"expected clips, got ndarray.*fit\(clips\)"):
         model.fit(np.zeros((4, 5, 6)), np.zeros(4))
-    with pytest.raises(DataError, match=r"y holds no labels but Split.*valid=…"):
+    with pytest.raises(DataError, match=r"y must hold labels, not Split.*valid=…"):
         model.fit(data["train"], data["valid"])
     with pytest.raises(DataError, match="split valid: expected clips, got int64"):
         model.fit(data["train"], valid=data["train"].labels)

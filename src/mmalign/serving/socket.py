@@ -16,7 +16,7 @@ from mmalign.serving.schema import NUMBER, STRICT
 from mmalign.serving.service import Service
 from mmalign.serving.stream import Stream, StreamConfig, Window
 
-FOREIGN, CROWDED = 1008, 1013
+FOREIGN, CROWDED, GONE = 1008, 1013, 1006
 
 POSITIVE = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Step = list[NUMBER] | None
