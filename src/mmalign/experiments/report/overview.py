@@ -96,8 +96,8 @@ def _lead(runs: Runs) -> str:
     told = []
     if len(runs.of_pairs) < len(runs.planned):
         told.append(
-            f"One model that answers for any subset of modalities of {runs.name}, beside what one "
-            "would train for each subset alone, with the same clips and the same seeds."
+            f"One model for every subset of the modalities of {runs.name}, compared with models "
+            "trained separately for each subset, on the same clips and with the same seeds."
         )
     if pairs:
         told.append(
