@@ -10,7 +10,7 @@ from mmalign.data.gaps import with_gaps
 from mmalign.model.kernels.products import tanh_of
 from mmalign.predictor import reader
 from mmalign.predictor.predictor import NonFiniteOutputError
-from mmalign.predictor.reader import quick_outputs, reader_of
+from mmalign.predictor.reader import quick_answers, quick_outputs, reader_of
 from tests.training.joint import TINY, restless, whole_twin, with_holes
 
 TWIN = whole_twin()
@@ -85,6 +85,18 @@ def test_estimators_answer_by_the_reader(model, monkeypatch):
     monkeypatch.setattr(type(model.fitted), "outputs", None)  # not asked
     np.testing.assert_allclose(model.predict_proba(clips), expected, atol=1e-5)
     assert (model.answers(clips) == expected.argmax(axis=1)).all()
+
+
+def test_numbers_are_those_of_the_network_where_labels_were_scaled():
+    two = whole_twin(2)
+    clips = [dict(clip.sequences, label=float(n)) for n, clip in enumerate(two["train"])]
+    pair = mmalign.MMAlign("m2", "m1", **TINY).fit(clips)
+    clips = clips_of(pair, 9, 12, all_have=("m2",))
+    split = pair.prepared(clips)
+    expected = pair.fitted.to_labels(pair.fitted.outputs(split))
+    np.testing.assert_allclose(quick_answers(pair.fitted, split), expected, atol=1e-4)
+    pair.fitted.model.label_mean.add_(100.0)
+    np.testing.assert_allclose(pair.predict(clips), expected + 100, atol=1e-3)
 
 
 def test_weights_that_change_are_noticed(model):
