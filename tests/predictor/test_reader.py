@@ -12,7 +12,7 @@ from mmalign.data.gaps import with_gaps
 from mmalign.model.kernels.products import tanh_of
 from mmalign.predictor import reader
 from mmalign.predictor.predictor import NonFiniteOutputError
-from mmalign.predictor.reader import quick_outputs, reader_of
+from mmalign.predictor.reader import quick_answers, quick_outputs, reader_of
 from tests.training.joint import TINY, restless, whole_twin, with_holes
 
 TWIN = whole_twin()
@@ -103,6 +103,18 @@ def test_members_answer_as_their_mean_before_and_after_saving(tmp_path):
     again = mmalign.load(tmp_path / "saved")
     assert again.get_params()["members"] == 2
     assert (again.predict_proba(clips) == model.predict_proba(clips)).all()
+
+
+def test_numbers_are_those_of_the_network_where_labels_were_scaled():
+    two = whole_twin(2)
+    clips = [dict(clip.sequences, label=float(n)) for n, clip in enumerate(two["train"])]
+    pair = mmalign.MMAlign("m2", "m1", **TINY).fit(clips)
+    clips = clips_of(pair, 9, 12, all_have=("m2",))
+    split = pair.prepared(clips)
+    expected = pair.fitted.to_labels(pair.fitted.outputs(split))
+    np.testing.assert_allclose(quick_answers(pair.fitted, split), expected, atol=1e-4)
+    pair.fitted.model.label_mean.add_(100.0)
+    np.testing.assert_allclose(pair.predict(clips), expected + 100, atol=1e-3)
 
 
 def test_weights_that_change_are_noticed(model):

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
-from torch import Tensor
 
 from mmalign.data.batching import Watch
 from mmalign.data.clip import Clip
@@ -41,7 +40,7 @@ from mmalign.predictor.device import choose_device
 from mmalign.predictor.features import check_any, with_modalities
 from mmalign.predictor.plans import dense_plans, imputed_steps, require_direction
 from mmalign.predictor.predictor import Predictor, prediction_table
-from mmalign.predictor.reader import quick_outputs
+from mmalign.predictor.reader import quick_answers, quick_outputs
 from mmalign.runs.artifact import Artifact, artifact_of
 from mmalign.runs.manifest import Saved
 from mmalign.training.config import Config, config_to_json
@@ -220,7 +219,7 @@ class NetworkMMAlign(MMAlign):
         Raises:
             DataError: If features do not fit the model, or its output is not finite.
         """
-        return self.fitted.to_labels(self._outputs(clips))
+        return quick_answers(self.fitted, self._features(clips))
 
     def predict_proba(self, X: Clips) -> Float[np.ndarray, "clips classes"]:
         """Probability of each class, in the order of `classes_`.
@@ -231,15 +230,13 @@ class NetworkMMAlign(MMAlign):
         """
         if not isinstance(self.fitted.task, Classification):
             raise MMAlignError("probabilities need a classification task. Use predict.")
-        outputs = self._outputs(X)
+        outputs = quick_outputs(self.fitted, self._features(X))
         shares: Float[np.ndarray, "clips classes"] = outputs.softmax(dim=-1).numpy()
         return shares
 
-    def _outputs(self, clips: Clips) -> Float[Tensor, "clips outputs"]:
-        """What the model says of clips, whose labels nobody looks at."""
-        fitted = self.fitted
-        features = features_of(clips, self.reads, fitted.task)
-        return quick_outputs(fitted, self._checked(features))
+    def _features(self, clips: Clips) -> Split:
+        """The clips as the model sees them, without labels, which nobody looks at."""
+        return self._checked(features_of(clips, self.reads, self.fitted.task))
 
     def evaluated(self, split: Split) -> dict[str, float]:
         """All metrics of the task on prepared clips."""

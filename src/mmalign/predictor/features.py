@@ -17,7 +17,7 @@ def check_features(split: Split, features: Mapping[str, int], *, visible: str) -
         DataError: At the first clip for which that is not so.
     """
     is_visible = split.is_present(visible)
-    if not is_visible.all():
+    if not all(is_visible.tolist()):
         raise DataError(
             "the visible modality is missing",
             clip=split.ids[int(is_visible.argmin())],

@@ -146,11 +146,8 @@ class Predictor:
 
     def to_labels(self, outputs: Float[Tensor, "clips outputs"]) -> Labels:
         """Predictions in the terms of the labels: numbers, or indices of classes."""
-        if isinstance(self.task, Classification):
-            return outputs.argmax(dim=-1).numpy()
         mean, scale = self.model.label_mean.item(), self.model.label_scale.item()
-        values = outputs.numpy()[:, 0] * np.float32(scale) + np.float32(mean)
-        return values.astype(np.float32, copy=False)
+        return in_terms_of(self.task, outputs.numpy(), mean, scale)
 
     def evaluate(self, split: Split) -> dict[str, float]:
         """The task's metrics over all clips of a labelled split, and the mean main loss."""
@@ -163,6 +160,17 @@ class Predictor:
         device = self.model.label_mean.device
         loss = main_loss(self.model, outputs.to(device), torch.from_numpy(labels).to(device))
         return score(self.task, self.to_labels(outputs), labels) | {"loss": loss.item()}
+
+
+def in_terms_of(
+    task: Task, outputs: Float[np.ndarray, "clips outputs"], mean: float, scale: float
+) -> Labels:
+    """Outputs in the terms of a task: the class that is largest, or a number that was scaled."""
+    if isinstance(task, Classification):
+        chosen: Labels = outputs.argmax(axis=-1)
+        return chosen
+    values: Labels = outputs[:, 0] * np.float32(scale) + np.float32(mean)
+    return values.astype(np.float32, copy=False)
 
 
 def check_finite(answers: Float[Tensor, "clips ..."], ids: Sequence[str]) -> None:

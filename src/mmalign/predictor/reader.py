@@ -22,6 +22,7 @@ from torch import Tensor
 from mmalign.align.compiled import kernels
 from mmalign.data.clip import Steps
 from mmalign.data.split import Split
+from mmalign.data.task import Labels
 from mmalign.imputers import AlignmentDynamicsLearner, Copy, Imputer, MeanFill, ZeroFill
 from mmalign.model.attention import Attention, PreNormLayer, TransformerLayer
 from mmalign.model.fusion import CrossAttention
@@ -30,7 +31,7 @@ from mmalign.model.positions import position_table
 from mmalign.predictor.members import mean_outputs
 from mmalign.predictor.model import Model
 from mmalign.predictor.packing import packed_answer, packed_encoder
-from mmalign.predictor.predictor import Predictor, check_finite
+from mmalign.predictor.predictor import Predictor, check_finite, in_terms_of
 from mmalign.predictor.scaler import Scaler
 from mmalign.predictor.scaling import AS_PRINTED
 
@@ -59,16 +60,35 @@ def quick_outputs(predictor: Predictor, split: Split) -> Float[Tensor, "clips ou
     Raises:
         NonFiniteOutputError: If an output is NaN or infinite, which is no prediction.
     """
-    answers = []
-    for model in predictor.members:
-        reader = reader_of(model)
-        found = None if reader is None else reader.outputs(split)
-        if found is None:
-            return predictor.outputs(split)
-        answers.append(torch.from_numpy(found))
-        if not np.isfinite(found).all():
-            check_finite(answers[-1], split.ids)
-    return mean_outputs(answers)
+    found = _read(predictor, split)
+    return predictor.outputs(split) if found is None else torch.from_numpy(found[0])
+
+
+def quick_answers(predictor: Predictor, split: Split) -> Labels:
+    """The same in the terms of the labels; where kernels cover the model, torch is not asked.
+
+    Raises:
+        NonFiniteOutputError: If an output is NaN or infinite, which is no prediction.
+    """
+    found = _read(predictor, split)
+    if found is None:
+        return predictor.to_labels(predictor.outputs(split))
+    outputs, reader = found
+    return in_terms_of(predictor.task, outputs, *reader.label_scale)
+
+
+def _read(predictor: Predictor, split: Split) -> "tuple[Outputs, NetworkReader] | None":
+    """Finite outputs, and a reader they come from; None where there is none for these clips."""
+    readers = [reader for model in predictor.members if (reader := reader_of(model)) is not None]
+    read = [found for reader in readers if (found := reader.outputs(split)) is not None]
+    if len(read) < len(predictor.members):
+        return None
+    for found in read:
+        if not math.isfinite(found.sum()):  # that of finite numbers may be too large as well
+            check_finite(torch.from_numpy(found), split.ids)
+    if len(read) == 1:
+        return read[0], readers[0]
+    return mean_outputs([torch.from_numpy(found) for found in read]).numpy(), readers[0]
 
 
 _readers: WeakKeyDictionary[Model, tuple[list[Tensor], int, "NetworkReader | None"]] = (
@@ -174,6 +194,7 @@ class NetworkReader:
         self.routes: dict[tuple[bool, ...], Route] = {}
         self.gate = 1.0 if model.pair is None else float(model.gate)
         self.count = backbone.outputs
+        self.label_scale = float(model.label_mean), float(model.label_scale)
 
     def _ways(self, target: str) -> list[Way]:
         bank, found = self.model.bank, []
