@@ -26,11 +26,11 @@ SETTINGS = {
     "window": WINDOW,
     "learning_rate": 3e-3,
     "fit_learning_rate": 3e-3,
-    "epochs": 24,
+    "epochs": 20,
 }
 
 BLIND_EPOCHS = 12
-"""What sees nothing of the victim is at its best after four to eight; the test looks at that."""
+"""What sees nothing of the victim is at its best after four to ten; the test looks at that."""
 
 
 def trained(**changes) -> Trained:
