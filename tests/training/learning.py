@@ -30,7 +30,7 @@ SETTINGS = {
 }
 
 BLIND_EPOCHS = 12
-"""What sees nothing of the victim is at its best after four to eight; the test looks at that."""
+"""What sees nothing of the victim is at its best after four to ten; the test looks at that."""
 
 
 def trained(**changes) -> Trained:

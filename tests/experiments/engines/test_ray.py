@@ -9,7 +9,6 @@ import sys
 import time
 from pathlib import Path
 
-import psutil
 import pytest
 
 from mmalign.errors import MMAlignError
@@ -26,13 +25,9 @@ SMALL = [word for setting in SETTINGS for word in ("--set", setting)]
 def bench(
     data: Path, out: Path, *words: object, env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(words_of(data, out, *words), capture_output=True, text=True, env=env)
-
-
-def words_of(data: Path, out: Path, *words: object) -> list[str]:
     command = [sys.executable, "-m", "mmalign.cli.main", "bench", data, *WORDS, *SMALL]
     command += ["--methods", "zero-fill,mmalign", "--out", out, *words]
-    return [*map(str, command)]
+    return subprocess.run([*map(str, command)], capture_output=True, text=True, env=env)
 
 
 @pytest.fixture(scope="module")
@@ -64,32 +59,6 @@ def test_two_workers_of_a_ray_cluster_write_the_same_files(data, local, tmp_path
     assert (out / "results.csv").read_bytes() == (local / "results.csv").read_bytes()
     errors = [json.loads(file.read_text())["error"] for file in out.glob("errors/*.json")]
     assert len(errors) == 4
-
-
-@pytest.mark.nightly
-def test_a_worker_of_ray_that_is_killed_changes_nothing(data, tmp_path):
-    """Its run is tried once more, and goes on from its checkpoint."""
-    long = ["--survival", "0.5", "--set", "epochs=40", "--set", "patience=40"]
-    done = bench(data, tmp_path / "local", *long, "--jobs", 2)
-    assert done.returncode == 0, done.stderr
-    out = tmp_path / "grid"
-    engine = subprocess.Popen(
-        words_of(data, out, *long, "--engine", "ray", "--jobs", 2), stderr=subprocess.PIPE
-    )
-    while not any(out.glob("runs/*/checkpoint/state.safetensors")):
-        assert engine.poll() is None, engine.stderr.read()
-        time.sleep(0.05)
-    workers = [
-        process
-        for process in psutil.Process(engine.pid).children(recursive=True)
-        if process.cmdline()[:1] == ["ray::attempt"]
-    ]
-    workers[0].kill()
-    told = engine.communicate(timeout=300)[1]
-    assert engine.returncode == 0, told
-    assert results(out) == results(tmp_path / "local")
-    assert (out / "results.csv").read_bytes() == (tmp_path / "local/results.csv").read_bytes()
-    assert not list(out.glob("errors/*"))
 
 
 @pytest.mark.nightly
