@@ -108,7 +108,7 @@ class StoredColumn(LazyColumn):
         self._looked_at += size
         if self._looked_at > AT_ONCE:
             self._looked_at = 0
-            base = self._stored.base
+            base: Any = self._stored.base
             mapped = base.obj if isinstance(base, memoryview) else None
             if isinstance(mapped, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
                 mapped.madvise(mmap.MADV_DONTNEED)
