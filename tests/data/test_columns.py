@@ -1,6 +1,8 @@
 """Columns in one block of bytes: the same clips as a list of arrays would hold."""
 
 import pickle
+import resource
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmalign.data import Split
+from mmalign.data import columns as module
 from mmalign.data.batching import make_batch, pad
 from mmalign.data.columns import StoredColumn, drop_from, lengths_of, select_from
+from mmalign.data.pickles import map_file
 
 
 @st.composite
@@ -95,3 +99,34 @@ def test_dropping_leaves_the_first_column_as_it_was():
     lengths_of(column)[:] = 0
     assert column.lengths.tolist() == [2, 2]
     assert column[0].tolist() == [[0], [1]]
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="Linux tells what is resident")
+def test_a_pass_over_a_mapped_file_gives_its_memory_back(tmp_path, monkeypatch):
+    numbers = np.arange(1 << 24, dtype=np.float32)  # 64 MB
+    numbers.tofile(tmp_path / "numbers")
+    lengths = np.full(1 << 10, 1 << 11)
+    starts = 4 * 8 * np.concatenate(([0], np.cumsum(lengths)[:-1]))
+
+    def column() -> StoredColumn:
+        stored = np.frombuffer(map_file(tmp_path / "numbers"), dtype=np.uint8)
+        return StoredColumn(stored, starts, lengths, 8)
+
+    def growth(at_once: int) -> int:
+        monkeypatch.setattr(module, "AT_ONCE", at_once)
+        found, before = column(), resident()
+        total = sum(float(steps.sum(dtype=np.float64)) for steps in found)
+        assert total == numbers.sum(dtype=np.float64)
+        return resident() - before
+
+    assert growth(1 << 20) < 16 << 20
+    assert growth(1 << 40) > 48 << 20
+    monkeypatch.setattr(module, "AT_ONCE", 1)
+    rows = np.array([5, 1, 1023])
+    expected = np.stack([column()[row] for row in rows.tolist()])
+    np.testing.assert_array_equal(column().windows(rows, 1 << 11), expected)
+
+
+def resident() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize()

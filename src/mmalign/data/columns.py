@@ -1,5 +1,6 @@
 """Feature columns whose sequences stay where they are until they are asked for."""
 
+import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, overload
@@ -12,6 +13,9 @@ from mmalign.data.clip import Steps, StepsColumn
 
 Counts = Int64[np.ndarray, " clips"]
 FLOAT = np.dtype("<f4")
+
+AT_ONCE = 1 << 26
+"""Bytes of a mapped file that a column reads before their memory is given back."""
 
 
 class LazyColumn(StepsColumn, ABC):
@@ -78,6 +82,7 @@ class StoredColumn(LazyColumn):
         self._starts = starts
         self.lengths = lengths
         self.dim = dim
+        self._looked_at = 0
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -90,8 +95,23 @@ class StoredColumn(LazyColumn):
         length, start = self.lengths.item(index), self._starts.item(index)
         if length == 0:
             return None
+        self._look_at(FLOAT.itemsize * length * self.dim)
         steps: Steps = np.ndarray((length, self.dim), FLOAT, self._stored, start)
         return steps
+
+    def _look_at(self, size: int) -> None:
+        """Count what is read of a mapped file, and give its memory back every now and then.
+
+        Pages that are read stay in memory until somebody needs it, so that a pass over a file would
+        seem to take all of the file; what is read again comes from the system's cache.
+        """
+        self._looked_at += size
+        if self._looked_at > AT_ONCE:
+            self._looked_at = 0
+            base: Any = self._stored.base
+            mapped = base.obj if isinstance(base, memoryview) else None
+            if isinstance(mapped, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+                mapped.madvise(mmap.MADV_DONTNEED)
 
     def select(self, rows: Sequence[int]) -> "StoredColumn":
         """The sequences at these positions, in this order."""
@@ -121,6 +141,7 @@ class StoredColumn(LazyColumn):
         window = np.dtype((np.void, size))
         items: Any = np.ndarray((places,), window, self._stored, strides=(1,))
         copied: Steps = items[starts].view(FLOAT).reshape(-1, self.dim)
+        self._look_at(size * len(rows))
         return copied.reshape(len(rows), steps, self.dim)
 
 

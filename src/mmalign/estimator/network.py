@@ -37,7 +37,7 @@ from mmalign.estimator.contract import Groups, MMAlign
 from mmalign.estimator.lines import epoch_line, say
 from mmalign.imputers import Direction
 from mmalign.predictor.device import choose_device
-from mmalign.predictor.features import check_any, with_modalities
+from mmalign.predictor.features import check_any, readable, with_modalities
 from mmalign.predictor.plans import dense_plans, imputed_steps, require_direction
 from mmalign.predictor.predictor import Predictor, prediction_table
 from mmalign.predictor.reader import quick_answers, quick_outputs
@@ -102,9 +102,8 @@ class NetworkMMAlign(MMAlign):
         return {**self._named(), **self.settings}
 
     def __repr__(self) -> str:
-        chosen = {} if self.modalities is None else {"modalities": self.modalities}
-        shown = {**chosen, **self.settings}
-        return f"MMAlign({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+        shown = {"modalities": self.modalities, **self.settings}
+        return f"MMAlign({', '.join(f'{n}={v!r}' for n, v in shown.items() if v is not None)})"
 
     # --- training -------------------------------------------------------------------------
 
@@ -230,13 +229,7 @@ class NetworkMMAlign(MMAlign):
         """
         if not isinstance(self.fitted.task, Classification):
             raise MMAlignError("probabilities need a classification task. Use predict.")
-        outputs = quick_outputs(self.fitted, self._features(X))
-        shares: Float[np.ndarray, "clips classes"] = outputs.softmax(dim=-1).numpy()
-        return shares
-
-    def _features(self, clips: Clips) -> Split:
-        """The clips as the model sees them, without labels, which nobody looks at."""
-        return self._checked(features_of(clips, self.reads, self.fitted.task))
+        return np.asarray(quick_outputs(self.fitted, self._features(X)).softmax(dim=-1))
 
     def evaluated(self, split: Split) -> dict[str, float]:
         """All metrics of the task on prepared clips."""
@@ -318,10 +311,11 @@ class NetworkMMAlign(MMAlign):
         """
         return self._checked(with_labels_that_fit(clips, self.reads, self.fitted.task))
 
+    def _features(self, clips: Clips) -> Split:
+        return self._checked(features_of(clips, self.reads, self.fitted.task))
+
     def _checked(self, split: Split) -> Split:
-        split = cleaned(with_modalities(split, self.reads), self.non_finite)
-        check_any(split, self.fitted.features())
-        return split
+        return readable(split, self.fitted.features(), self.non_finite)
 
     # --- files ----------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from mmalign.data.non_finite import require_finite
+from mmalign.data.non_finite import Policy, cleaned, require_finite
 from mmalign.data.split import Split
 from mmalign.data.widths import require_widths
 from mmalign.errors import DataError
@@ -53,3 +53,14 @@ def with_modalities(split: Split, modalities: Sequence[str]) -> Split:
     absent = [None] * len(split)
     columns = {name: there.sequences.get(name, absent) for name in modalities}
     return there.with_known_features(sequences=columns)
+
+
+def readable(split: Split, features: Mapping[str, int], policy: Policy) -> Split:
+    """The clips as a model with these features reads them: its modalities alone, and checked.
+
+    Raises:
+        DataError: At the first clip that it cannot read.
+    """
+    split = cleaned(with_modalities(split, tuple(features)), policy)
+    check_any(split, features)
+    return split

@@ -332,7 +332,7 @@ def test_the_directory_of_another_search_is_refused(grid, changes, message):
 
 def test_the_directory_of_something_else_is_refused(tmp_path):
     (tmp_path / "thesis.tex").write_text("do not touch")
-    with pytest.raises(MMAlignError, match="no directory of a search"):
+    with pytest.raises(MMAlignError, match="not a directory of a search"):
         tune(quick_search(), tmp_path, trials=1)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
