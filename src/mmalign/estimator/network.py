@@ -337,8 +337,7 @@ class NetworkMMAlign(MMAlign):
         """
         place = choose_device(device)
         artifact = artifact_of(saved, folder)
-        for member in artifact.predictor.members:
-            member.to(place)
+        artifact.predictor.move(place)
         model = cls.of(artifact.predictor, artifact.config)
         model.device = device
         return model

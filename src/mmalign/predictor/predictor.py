@@ -100,6 +100,11 @@ class Predictor:
         for model, own in zip(self.members, split_members(weights, len(self.members)), strict=True):
             model.load_state_dict(own)
 
+    def move(self, device: torch.device) -> None:
+        """Compute there from now on."""
+        for model in self.members:
+            model.to(device)
+
     def set_gate(self, weight: float) -> None:
         """Let a victim that is there count so much against its imputation."""
         for model in self.members:
