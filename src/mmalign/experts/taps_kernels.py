@@ -9,7 +9,8 @@ from typing import no_type_check
 
 import numpy as np
 
-from mmalign.align.kernels.jit import compiled, inlined, reordered
+from mmalign.align.kernels.jit import compiled, reordered
+from mmalign.model.kernels.chance import is_kept
 
 SLIGHT = np.float32(1e-5)
 """What a variance is raised by, as in torch's layer norm."""
@@ -100,18 +101,6 @@ def spread_highest(steps, bounds, slopes, more, totals):
                     + (right_slope[k] if is_first else none)
                     + (left_slope[k] if is_last else none)
                 )
-
-
-@inlined
-@no_type_check
-def is_kept(place, seed, dropped):
-    """Whether dropout keeps the number at a place: a hash of the place decides."""
-    x = np.uint32(np.uint32(place) * np.uint32(0x9E3779B1) + seed)
-    x = np.uint32(x ^ (x >> np.uint32(16)))
-    x = np.uint32(x * np.uint32(0x85EBCA6B))
-    x = np.uint32(x ^ (x >> np.uint32(13)))
-    x = np.uint32(x * np.uint32(0xC2B2AE35))
-    return np.uint32(x >> np.uint32(24)) >= dropped
 
 
 @reordered

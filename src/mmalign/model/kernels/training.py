@@ -13,6 +13,7 @@ from mmalign.align.kernels.band import in_vectors
 from mmalign.align.kernels.exponential import exponential
 from mmalign.align.kernels.jit import compiled, inlined, reordered
 from mmalign.align.kernels.simd import everywhere, load, number_at
+from mmalign.model.kernels.chance import is_kept
 from mmalign.model.kernels.products import SLIGHT, both_plus, store_rows
 
 SPARE = 8
@@ -67,18 +68,6 @@ def load_rows(array, at, down):
         load(array, at + 2 * down),
         load(array, at + 3 * down),
     )
-
-
-@inlined
-@no_type_check
-def is_kept(place, seed, dropped):
-    """Whether dropout keeps the number at a place: a hash of the place decides."""
-    x = np.uint32(np.uint32(place) * np.uint32(0x9E3779B1) + seed)
-    x = np.uint32(x ^ (x >> np.uint32(16)))
-    x = np.uint32(x * np.uint32(0x85EBCA6B))
-    x = np.uint32(x ^ (x >> np.uint32(13)))
-    x = np.uint32(x * np.uint32(0xC2B2AE35))
-    return np.uint32(x >> np.uint32(24)) >= dropped
 
 
 @compiled
