@@ -14,6 +14,7 @@ from mmalign.errors import DataError, located
 from mmalign.experts.contract import Evidence, Lesson
 from mmalign.experts.joint import FEWEST, candidates, held_out_by_few, is_clearly_better, joined
 from mmalign.experts.modality import ModalityExperts
+from mmalign.experts.threads import learning_on_one_thread, reading_on_one_thread
 from mmalign.experts.weights import Held, Weights, fit_weights, trust_by_clips
 
 MOST_MODALITIES = 16
@@ -56,6 +57,10 @@ class Panel:
 
     def evidence(self, split: Split) -> Evidence:
         """The sum over what each clip has: scores of the classes, or one number."""
+        with reading_on_one_thread():
+            return self._evidence(split)
+
+    def _evidence(self, split: Split) -> Evidence:
         present = {m: split.is_present(m) for m in self.modalities if m in split.sequences}
         total = np.full((len(split), self.task.outputs), self.centre)
         said = {
@@ -93,6 +98,11 @@ def learn_panel(split: Split, lessons: Mapping[str, Lesson], learn: Learn) -> Pa
     Raises:
         DataError: If there are too many modalities.
     """
+    with learning_on_one_thread():
+        return _learn_panel(split, lessons, learn)
+
+
+def _learn_panel(split: Split, lessons: Mapping[str, Lesson], learn: Learn) -> Panel:
     if len(lessons) > MOST_MODALITIES:
         raise DataError(
             f"{len(lessons)} modalities: each subset of them has weights of its own",
