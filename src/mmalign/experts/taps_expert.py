@@ -13,7 +13,7 @@ from mmalign.experts.contract import Evidence, Expert, Lesson, under
 from mmalign.experts.taps import Taps, packed
 
 MOST_CLIPS, MOST_STEPS = 128, 65_536
-"""A batch of prediction holds no more than so many clips, and padded steps."""
+"""A batch of prediction holds no more than so many clips, and steps if all were as long."""
 LONG, MOST_TOGETHER = 64, 16
 """Steps that the network sees a signal with; of longer ones it reads means of a few in a row."""
 
@@ -30,7 +30,7 @@ class TapsExpert(Expert):
 
     def fit(self, lesson: Lesson, sense: Sense) -> None:
         """Train a network; its last epoch is kept."""
-        from mmalign.experts.recipe import trained_taps
+        from mmalign.experts.recipe import trained_taps  # its kernels are for training only
 
         self.inputs = fit_inputs(lesson.clips, centre=sense.centre, own_scale=sense.own_scale)
         usual = float(np.median([len(steps) for steps in lesson.clips]))
@@ -88,7 +88,7 @@ class TapsExpert(Expert):
 
 
 def batches_by_length(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Rows of like length, batch by batch; a batch has bounded clips and padded steps."""
+    """Rows of like length, batch by batch; a batch has bounded clips and steps."""
     batch: list[int] = []
     for row in sorted(range(len(lengths)), key=lambda row: lengths[row]):
         size = len(batch) + 1
