@@ -8,7 +8,8 @@ COPY src src
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 RUN python -m venv /opt/mmalign \
     && /opt/mmalign/bin/pip install --no-cache-dir --extra-index-url "${TORCH_INDEX}" '.[serve]' \
-    && /opt/mmalign/bin/python -m mmalign.experts.compile
+    && /opt/mmalign/bin/python -m mmalign.experts.compile \
+    && /opt/mmalign/bin/python -m mmalign.model.compile
 
 FROM python:3.12-slim
 RUN useradd --system --uid 10001 mmalign

@@ -128,9 +128,11 @@ def known(split: Split) -> Split:
 def print_accuracies(seeds: int) -> None:
     rows: dict[tuple[str, ...], list[tuple[float, float]]] = {}
     for seed in range(seeds):
-        for subset, pair in accuracies(seed).items():
+        found = accuracies(seed)
+        for subset, pair in found.items():
             rows.setdefault(subset, []).append(pair)
-        print(f"seed {seed} done", flush=True)
+        shown = ", ".join(f"{'+'.join(s)} {100 * (a - b):+.1f}" for s, (a, b) in found.items())
+        print(f"seed {seed}, one model minus dedicated: {shown}", flush=True)
     for subset, pairs in rows.items():
         one, dedicated = (100 * np.mean([p[side] for p in pairs]) for side in (0, 1))
         spread = 100 * np.std([p[0] - p[1] for p in pairs], ddof=1) if len(pairs) > 1 else 0.0

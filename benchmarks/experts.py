@@ -6,13 +6,12 @@ Run: python benchmarks/experts.py [--data DIR] [--seeds N] [--only NAME] [--surv
 Experts are fitted once on clips of which a share keeps the victim, and asked about every subset.
 Beside them stands MiniRocket + ridge (sktime, `pip install 'mmalign[anchors]'`), trained for each
 subset alone on the clips that have it. People are never shared between training and test. Datasets
-that come with sktime are split as their authors split them; nobody's settings were tuned on them,
-but that networks take enough steps and see long clips whole was learned from ArrowHead, GunPoint
-and OSULeaf. A cell is
-the mean over folds and seeds with the standard deviation over seeds of that mean, and the paired
-difference over seeds with its 95 % interval. "A": the victim is gone from all test clips; "B": it
-survives there at the same rate as in training; the anchor answers with the classifier that fits.
-Rows already in the file are not computed again.
+inside packages are split as `public_sets.py` says; no settings were tuned on them, but that
+networks take enough steps and see long clips whole was learned from ArrowHead, GunPoint, OSULeaf.
+A cell is the mean over folds and seeds with the standard deviation over seeds of that mean, and the
+paired difference over seeds with its 95 % interval. "A": the victim is gone from all test clips;
+"B": it survives there at the same rate as in training; the anchor answers with the classifier that
+fits. Rows already in the file are not computed again.
 """
 
 import itertools
@@ -32,6 +31,7 @@ from mmalign.data.resampling import resampled
 from mmalign.evaluation.calibration import expected_calibration_error
 from mmalign.evaluation.significance import paired_difference
 from mmalign.experts import Experts
+from public_sets import public_sets
 from study_rows import append_rows, read_rows, study_options
 
 Names = tuple[str, ...]
@@ -87,7 +87,7 @@ def video(clip_id: str) -> str:
     return clip_id.split("[")[0]
 
 
-def studies(folder: Path) -> Iterator[tuple[str, list[Fold]]]:
+def studies(folder: Path, only: str) -> Iterator[tuple[str, list[Fold]]]:
     watch = smartwatch()
     test = {person(clip_id) for clip_id in watch["test"].ids}
     clips = every_clip(watch)
@@ -106,42 +106,8 @@ def studies(folder: Path) -> Iterator[tuple[str, list[Fold]]]:
         mosi = load_dataset(folder / "mosi")
         train, dev = ([named(mosi, clip) for clip in mosi[name]] for name in ("train", "valid"))
         yield "MOSI, dev videos", [Fold(train, dev, video)]
-    yield from public_studies()
-
-
-PUBLIC = {
-    "BasicMotions": {"accelerometer": slice(3), "gyroscope": slice(3, 6)},
-    "JapaneseVowels": {"low": slice(6), "high": slice(6, 12)},
-    "ItalyPowerDemand": {"signal": slice(1)},
-    "GunPoint": {"signal": slice(1)},
-    "ArrowHead": {"signal": slice(1)},
-    "OSULeaf": {"signal": slice(1)},
-    "ACSF1": {"signal": slice(1)},
-}
-"""Datasets inside sktime, and the channels of each modality."""
-
-
-def public_studies() -> Iterator[tuple[str, list[Fold]]]:
-    try:
-        from sktime.datasets import load_UCR_UEA_dataset
-    except ImportError:
-        return
-    for name, parts in PUBLIC.items():
-        splits = []
-        for split in ("train", "test"):
-            table, labels = load_UCR_UEA_dataset(name, split, return_type="nested_univ")
-            splits.append(
-                [
-                    public_clip(f"{split}-{row}", str(label), cells, parts)
-                    for row, (label, cells) in enumerate(zip(labels, table.to_numpy(), strict=True))
-                ]
-            )
-        yield f"sktime's {name}", [Fold(*splits, None)]
-
-
-def public_clip(clip_id: str, label: str, cells: np.ndarray, parts: dict[str, slice]) -> Clip:
-    channels = np.stack([np.asarray(cell, np.float32) for cell in cells], axis=1)
-    return Clip(clip_id, label, {name: channels[:, part] for name, part in parts.items()})
+    for title, splits in public_sets(only):
+        yield title, [Fold(*splits, None)]
 
 
 def split_inertial(clip: Clip) -> Clip:
@@ -193,20 +159,17 @@ def ask_minirocket(fold: Fold, task: Task) -> dict[Names, np.ndarray] | None:
         import sktime  # noqa: F401
     except ImportError:
         return None
-    from sklearn.linear_model import RidgeClassifierCV
+    from sklearn.linear_model import RidgeClassifierCV, RidgeCV
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    if not isinstance(fold.train[0].label, str):
-        return None
+    kind = RidgeClassifierCV if isinstance(fold.train[0].label, str) else RidgeCV
     train = with_survivors(fold.train, task)
     found = {}
     for names in subsets(tuple(fold.test[0].sequences)):
         having = [clip for clip in train if set(names) <= set(clip.sequences)]
         features = minirocket_features(having, fold.test, names, task.seed)
-        ridge = make_pipeline(
-            StandardScaler(with_mean=False), RidgeClassifierCV(np.logspace(-3, 3, 10))
-        )
+        ridge = make_pipeline(StandardScaler(with_mean=False), kind(np.logspace(-3, 3, 10)))
         ridge.fit(features[0], [clip.label for clip in having])
         found[names] = ridge.predict(features[1])
     return found
@@ -321,7 +284,7 @@ def main() -> None:
     rows = read_rows(options.rows)
     done = {tuple(row[name] for name in Task.__annotations__) for row in rows}
     survivals = [float(share) for share in options.survivals.split(",")]
-    chosen = [(t, folds) for t, folds in studies(options.data) if options.only in t]
+    chosen = [(t, folds) for t, folds in studies(options.data, options.only) if options.only in t]
     for seed, (title, folds) in itertools.product(range(options.seeds), chosen):
         for task in tasks(title, folds, seed, survivals):
             if tuple(vars(task).values()) in done:

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import random
 import signal
 import sys
 from pathlib import Path
@@ -81,6 +82,36 @@ def pytest_runtest_setup() -> None:
 def pytest_runtest_call() -> None:
     """Check signatures in what the test does, whatever fixtures have done."""
     checking.start_anew()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let tests run in any order."""
+    parser.addoption("--order", type=int, help="seed of a random order of the tests")
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Name the order, so that it can be had again."""
+    seed = config.getoption("--order")
+    return None if seed is None else f"tests in random order: --order {seed}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Shuffle files, and tests within each; what takes long begins, lest one worker end alone.
+
+    What a file shares is made once, as its tests stay together.
+    """
+    files: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.nodeid.split("::")[0], []).append(item)
+    groups = list(files.values())
+    seed = config.getoption("--order")
+    if seed is not None:
+        rng = random.Random(seed)
+        rng.shuffle(groups)
+        for group in groups:
+            rng.shuffle(group)
+    groups.sort(key=lambda group: group[0].get_closest_marker("long") is None)
+    items[:] = [item for group in groups for item in group]
 
 
 def pytest_collection_finish() -> None:

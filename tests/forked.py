@@ -1,11 +1,13 @@
 """Python programs in processes forked off one that has imported all that is large.
 
-A new interpreter takes three seconds of a core to import torch and mmalign; a fork takes none. The
-process that forks computes nothing and knows nothing of pytest. Tests of how a program starts must
-not use it.
+A new interpreter takes three seconds of a core to import torch and mmalign, and one more to load
+compiled kernels; a fork takes none. The process that forks has one thread, and knows nothing of
+pytest. Tests of how a program starts must not use it.
 """
 
 import atexit
+import contextlib
+import gc
 import importlib
 import json
 import os
@@ -13,17 +15,20 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 MMALIGN = "from mmalign.cli.main import main; main()"
 LARGE = (
     *("torch", "numba", "scipy.stats", "scipy.optimize", "pyarrow.parquet", "rich.progress"),
+    *("pandas", "typer._adapters", "typer.rich_utils", "matplotlib.figure", "optuna"),
     *("mmalign", "mmalign.cli.main", "mmalign.cli.bench", "mmalign.cli.train", "mmalign.cli.tune"),
     *("mmalign.runs.run", "mmalign.experiments.running", "mmalign.experiments.engines.local"),
+    *("mmalign.experts.compile", "mmalign.experiments.report.writing"),
 )
 
 
@@ -112,7 +117,10 @@ def _end(process: subprocess.Popen) -> None:
 def main() -> None:
     """Fork when told, and wait when told."""
     for name in LARGE:
-        importlib.import_module(name)
+        with contextlib.suppress(ModuleNotFoundError):  # an extra that is not installed
+            importlib.import_module(name)
+    sys.modules["mmalign.experts.compile"].compile_kernels()
+    gc.freeze()  # a fork that looks for garbage would copy all that is shared
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     codes: dict[int, int] = {}
@@ -124,7 +132,6 @@ def main() -> None:
             answer = os.fork()
             if answer == 0:
                 _become(**request)
-                return
         print(json.dumps(answer), file=answers, flush=True)
 
 
@@ -149,7 +156,7 @@ def _become(
     leads: bool,
     file_bytes: int,
     env: dict[str, str],
-) -> None:
+) -> NoReturn:
     """Be the program."""
     import resource
 
@@ -167,7 +174,34 @@ def _become(
     os.environ.clear()
     os.environ.update(env)
     sys.argv = ["mmalign", *words]
-    exec(code, {"__name__": "__main__"})
+    _leave(_executed(code))
+
+
+def _executed(code: str) -> int:
+    """The exit code of the program, whose error is printed as Python does."""
+    try:
+        exec(code, {"__name__": "__main__"})
+    except SystemExit as stop:
+        if stop.code is None or isinstance(stop.code, int):
+            return stop.code or 0
+        print(stop.code, file=sys.stderr)
+        return 1
+    except BaseException as error:
+        sys.excepthook(type(error), error, error.__traceback__)
+        return -signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
+    return 0
+
+
+def _leave(code: int) -> NoReturn:
+    """End as Python does, but without taking apart, and thereby copying, all that is shared."""
+    threading._shutdown()  # waits for threads
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if code < 0:
+        signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code)
 
 
 if __name__ == "__main__":

@@ -69,3 +69,36 @@ def test_both_paths_agree_on_hard_problems(seed):
 def test_an_epsilon_is_reached_by_halving_larger_ones():
     assert newton_rule.schedule(0.1) == [0.1]
     assert newton_rule.schedule(0.02) == [0.1, 0.05, 0.025, 0.02, 0.02]
+
+
+def test_the_numbers_of_the_rule_are_those_that_results_were_made_with():
+    assert newton_rule.effort() == (5, 200, 40)
+    assert (newton_rule.LONGEST, newton_rule.SUFFICIENT) == (40.0, 0.2)
+    assert (newton_rule.CLOSE, newton_rule.ROUNDING) == (1e-4, 1e-9)
+    assert (newton_rule.ANNEAL_FROM, newton_rule.ANNEAL_UNTIL) == (0.1, 1e-2)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "trial", "expected"),
+    [
+        (-0.1, 1.0, 1.0, True),  # just the share that it must keep: 0.2 x 0.5 x 1
+        (-0.0999, 1.0, 0.4, False),  # less, far from the answer
+        (0.0, 0.9e-4, 0.45e-4, True),  # close to it, where the error halves
+        (0.0, 0.9e-4, 0.46e-4, False),
+        (0.0, 1e-4, 0.0, False),  # not yet close
+    ],
+)
+def test_a_step_must_lower_the_dual_or_close_by_halve_the_error(change, error, trial, expected):
+    assert newton_rule.is_long_enough(change, 0.5, -1.0, error, trial) is expected
+
+
+@pytest.mark.parametrize(
+    ("error", "trial", "expected"),
+    [
+        (0.9e-9, 0.9e-9, True),
+        (0.9e-9, 0.8e-9, False),  # it still falls
+        (1e-9, 2e-9, False),  # not yet as small as rounding
+    ],
+)
+def test_a_small_error_that_does_not_fall_is_rounding(error, trial, expected):
+    assert newton_rule.is_lost_in_rounding(error, trial) is expected

@@ -193,7 +193,7 @@ def test_steps_with_non_finite_values_become_gaps_that_inspect_counts(native, tm
     done = mmalign("data", "convert", native, tmp_path / "out", "--non-finite", "gap")
     assert "note: 1 non-finite steps of audio taken as gaps" in done.stdout
     shown = mmalign("data", "inspect", tmp_path / "out")
-    assert "1 steps of audio are missing in 1 clips" in " ".join(shown.stdout.split())
+    assert "1 audio step is missing in 1 clip" in " ".join(shown.stdout.split())
     assert "non-finite values" not in shown.stdout
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -22,7 +23,7 @@ def data(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def trained(data, tmp_path_factory):
     out = tmp_path_factory.mktemp("runs") / "run"
-    train = ["train", data, "--seed", "2", "--set", "epochs=1", "--out", out]
+    train = ["train", data, "--seed", "4", "--set", "epochs=1", "--out", out]
     return out, *mmalign_many([train, train])
 
 
@@ -38,7 +39,7 @@ def test_training_needs_no_options_and_says_what_every_subset_scores(trained):
     assert "(3 of 3)" in done.stderr
     for row in ("pose + wrist", "voice", "floor"):
         assert row in done.stdout
-    assert json.loads((run / "run.json").read_text())["config"]["seed"] == 2
+    assert json.loads((run / "run.json").read_text())["config"]["seed"] == 4
     assert again.returncode == 0
     assert "already done" in again.stderr
 
@@ -94,7 +95,8 @@ def test_an_explanation_says_what_each_modality_says(run, data, tmp_path):
     assert "pose: evidence" in done.stdout
     assert "voice: evidence" in done.stdout
     assert "wrist" not in done.stdout  # the clip lacks it
-    assert "without it nothing else is there" in alone.stdout
+    assert re.search(r"voice: evidence [+-][\d.]+; alone . \(0\.\d+\); without it . ", done.stdout)
+    assert "without it nothing is left" in alone.stdout
 
 
 MISTAKES = [
@@ -169,7 +171,7 @@ def test_one_split_is_predicted_to_the_screen(run, data):
     assert len(rows) == 12
     assert {row["split"] for row in rows} == {"test"}
     (wrong,) = mmalign_many([["predict", run, data, "--split", "tset", "--out", "-"]])
-    assert "there is no tset split" in wrong.stderr
+    assert "there is no tset split. Choose --split train or --split valid or" in wrong.stderr
 
 
 def test_chosen_modalities_leave_out_clips_that_have_none_and_say_so(data, tmp_path):

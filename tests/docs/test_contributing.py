@@ -9,6 +9,7 @@ import pytest
 
 from mmalign.checks import check_imputer
 from mmalign.estimator import MMAlign
+from mmalign.experts.contract import Expert
 from mmalign.imputers.contract import Imputer
 from mmalign.training.methods import METHODS, Method
 from tests.docs.pages import ROOT, blocks, code_spans
@@ -30,6 +31,14 @@ def last_step():
     names: dict = {}
     exec(code, names)
     return names["LastStep"]
+
+
+def test_the_example_of_an_expert_keeps_the_contract():
+    examples = blocks(ROOT / "docs" / "experts.md", "python")
+    (code,) = (block for block in examples if "Expert" in block)
+    names: dict = {}
+    exec(code, names)  # its last line checks it
+    assert issubclass(names["MovementExpert"], Expert)
 
 
 def test_the_layers_are_those_that_are_enforced():

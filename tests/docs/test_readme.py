@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 import mmalign
 from mmalign.data import Dataset, Masks, load_dataset
 from mmalign.experts import recipe
@@ -21,6 +23,8 @@ def test_every_block_of_python_runs(tmp_path, monkeypatch):
         exec(compile(quick, str(README), "exec"), names)
     assert names["paper"].get_params()["epochs"] == 1
     assert names["model"].reads == ("wrist", "pose", "voice")
+    asked = [{"voice": np.full((35, 8), value)} for value in (0.0, 1.0)]
+    assert list(names["model"].predict(asked)) == ["walk", "run"]  # it has something to learn
     test = names["masked"]["test"]
     assert not test.is_present("gyroscope").any()
     assert Masks.load(tmp_path / "masks.json").apply(names["data"])["test"].ids == test.ids

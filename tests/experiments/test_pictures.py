@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from mmalign.data import Clip, PatternProtocol
 from mmalign.errors import ConfigError
-from mmalign.experiments.pictures import check_picture, draw_clips, draw_plans
+from mmalign.experiments.pictures import check_picture, draw_clips, draw_plans, signed
 from tests.training.small import small_dataset
 
 WORDS = ("a", "$$", "film", "$x^")
@@ -32,7 +32,7 @@ def axis_texts(tmp_path, drawn, shape, words=WORDS) -> tuple[list[str], list[str
     """Labels of the visible and of the victim axis, inside the picture."""
     clip = Clip("c", None, {}, words=words)
     plans = {"plan": np.full(shape, 0.25, np.float32)}
-    draw_plans(plans, clip, tmp_path / "p.png", visible="text", victim="$$ face")
+    draw_plans(plans, clip, tmp_path / "p.png", title="$$", visible="text", victim="$$ face")
     axes = drawn[-1].axes[0]
     rows, columns = shape
     return _inside(axes.yaxis, rows), _inside(axes.xaxis, columns)
@@ -99,3 +99,10 @@ def test_clips_of_each_pattern_have_names_units_and_one_size_of_letters(tmp_path
         *(p.yaxis.label for p in panels.T[0]),
     ]
     assert {text.get_fontsize() for text in texts} == {9}
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(1.014, "+1.01"), (-2.5, "-2.50"), (-0.001, "0.00"), (0.0, "0.00")]
+)
+def test_what_rounds_to_zero_has_no_sign(value, shown):
+    assert signed(value) == shown

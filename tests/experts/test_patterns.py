@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmalign.experts import patterns
-from mmalign.experts.kernels import TAPS
+from mmalign.experts.layout import TAPS
 from mmalign.experts.patterns import KERNELS, fit_patterns
 
 

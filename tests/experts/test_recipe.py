@@ -51,20 +51,6 @@ def test_mixed_clips_are_sums_as_long_as_the_longer(lengths, share, seed):
         np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-@given(st.lists(st.integers(1, 700), min_size=1, max_size=12))
-def test_a_few_clips_at_a_time_are_all_of_them_once(lengths):
-    clips = packed([np.full((n, 1), k, np.float32) for k, n in enumerate(lengths)])
-    seen = []
-    for chosen, some in recipe._some_at_a_time(clips):
-        assert len(some.rows) <= recipe.TOGETHER or len(some) == 1
-        for number, clip in enumerate(range(chosen.start, chosen.stop)):
-            own = some.rows[some.bounds[number] : some.bounds[number + 1]]
-            assert (own == clip).all()
-            assert len(own) == lengths[clip]
-            seen.append(clip)
-    assert seen == list(range(len(lengths)))
-
-
 def test_adam_takes_the_steps_of_torch():
     rng = np.random.default_rng(0)
     start = rng.normal(size=50).astype(np.float32)

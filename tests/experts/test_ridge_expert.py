@@ -5,10 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mmalign.data.inputs import Sense
 from mmalign.data.task import Classification
 from mmalign.experts import RidgeExpert
 from mmalign.experts.contract import Lesson
-from mmalign.experts.ridge_expert import PATTERNS, choose_sense
+from mmalign.experts.ridge import Fit, Ridge
+from mmalign.experts.ridge_expert import PATTERNS, _centred_in_doubt, choose_sense
 from mmalign.experts.soundness import _feature_counts
 
 TASK = Classification(("first", "second"))
@@ -87,3 +89,21 @@ def test_an_expert_without_windows_is_restored_as_it_was(lean):
 
 def test_the_count_of_features_knows_that_windows_were_left_out(lean):
     assert sum(_feature_counts(lean[0])) == len(lean[0].ridge.weights)
+
+
+def test_one_person_alone_does_not_speak_against_centring():
+    """Over clips the difference is clear; over people it is not."""
+    groups = np.repeat(np.arange(3), 20)
+    clips = [np.zeros((4, 1), np.float32)] * 60
+    lesson = Lesson(clips, np.zeros(60, int), TASK, groups, seed=0)
+    right, wrong = np.tile([1.0, -1.0], (60, 1)), np.tile([-1.0, 1.0], (60, 1))
+    plain = Sense(centre=False, own_scale=False, smooth=True)
+
+    def tried(held_out, *, centre):
+        fit = Fit(Ridge(np.zeros(1), np.ones(1), np.zeros((1, 2)), np.zeros(2)), held_out, 1.0)
+        return fit, (replace(plain, centre=centre), 84)
+
+    for spoiled, expected in ((groups == 0, True), (groups >= 0, False)):
+        centred = tried(np.where(spoiled[:, None], wrong, right), centre=True)
+        kept = _centred_in_doubt(lesson, groups, [tried(right, centre=False), centred])
+        assert [sense.centre for _, (sense, _) in kept] == [expected]

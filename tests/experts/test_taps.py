@@ -49,6 +49,13 @@ def test_differences_begin_anew_with_each_clip():
     assert with_differences(clips, 0.0).tolist() == clips.rows.tolist()
 
 
+@pytest.mark.parametrize("gain", [0.0, 1.5])
+def test_steps_are_read_in_rows_however_the_clips_lie_in_memory(gain):
+    """Kernels are compiled ahead for rows; another layout would be compiled at the first use."""
+    columns = np.asfortranarray(np.arange(6, dtype=np.float32).reshape(3, 2))
+    assert with_differences(packed([columns]), gain).flags.c_contiguous
+
+
 def test_parts_of_the_weights_are_views_in_order():
     form = shapes(6, dim=8, blocks=2, outputs=3)
     weights = Weights.drawn(form, np.random.default_rng(0))

@@ -1,4 +1,4 @@
-"""Ahead of their first use, the model's kernels are compiled, and the alignment's with them."""
+"""Ahead of their first use, the model's kernels are compiled."""
 
 import torch
 

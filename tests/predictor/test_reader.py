@@ -10,7 +10,7 @@ import mmalign
 from mmalign.data.clip import Clip
 from mmalign.data.gaps import with_gaps
 from mmalign.model.kernels.products import tanh_of
-from mmalign.predictor import reader
+from mmalign.predictor import engine
 from mmalign.predictor.predictor import NonFiniteOutputError
 from mmalign.predictor.reader import quick_answers, quick_outputs, reader_of
 from tests.training.joint import TINY, restless, whole_twin, with_holes
@@ -136,7 +136,7 @@ def test_what_is_not_covered_is_left_to_torch(model, monkeypatch):
         assert other.predict_proba(HOLES["test"]).shape == (7, 4)
     split = model.prepared(clips_of(model, 2, 30))
     expected = model.fitted.outputs(split)
-    monkeypatch.setattr(reader, "LONGEST", 5)
+    monkeypatch.setattr(engine, "LONGEST", 5)
     assert reader_of(model.fitted.model).outputs(split) is None
     torch.testing.assert_close(quick_outputs(model.fitted, split), expected, rtol=0, atol=0)
     double = mmalign.MMAlign(method="mmalign", **TINY).fit(HOLES)

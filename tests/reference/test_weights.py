@@ -8,6 +8,8 @@ import pytest
 from tests.forked import run_module
 from tests.reference.weights import METHODS, machine
 
+pytestmark = pytest.mark.long
+
 FROZEN = json.loads((Path(__file__).parent / "weights.json").read_text())
 
 

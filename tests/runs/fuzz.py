@@ -26,7 +26,7 @@ from mmalign.experts import Experts
 from mmalign.runs.checkpoint import CHECKPOINT, load_checkpoint
 from mmalign.runs.experts_checkpoint import Progress
 from mmalign.runs.manifest import load_masks, read_record, read_saved
-from tests.data.readers.fuzz import mutate
+from tests.data.readers.fuzz import IN_MEMORY, mutate
 from tests.experiments.report.made import Making, make_grid
 from tests.experts.made import made_clips
 from tests.training.small import small_run
@@ -115,7 +115,7 @@ def on_alarm(*_: object) -> None:
 
 def fuzz(name: str, mutants: int, rng: random.Random) -> tuple[Counter, int]:
     outcomes: Counter = Counter()
-    with tempfile.TemporaryDirectory() as temporary:
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as temporary:
         path, load = BUILDERS[name](Path(temporary))
         expected = load(path)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -6,6 +6,8 @@ import pytest
 
 from tests.forked import run_module
 
+pytestmark = pytest.mark.long
+
 
 def fuzz(mutants: int, seed: int) -> dict:
     done = run_module("tests.runs.fuzz", mutants, seed, seconds=300 + mutants)

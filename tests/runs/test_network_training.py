@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -13,6 +14,7 @@ from mmalign.data import Dataset, SubsetProtocol
 from mmalign.errors import DataError, MMAlignError
 from mmalign.estimator.network import NetworkMMAlign
 from mmalign.evaluation.floors import constant_floor
+from mmalign.runs import network_training
 from mmalign.runs.manifest import load_masks
 from mmalign.runs.network_training import NetworkTraining
 from mmalign.runs.run import BrokenOffError, Run
@@ -35,6 +37,15 @@ def finished(tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("run") / "whole"
     made_run(out, epochs=2).execute()
     return out
+
+
+def test_the_data_is_hashed_once(tmp_path, monkeypatch):
+    hashed = Mock(side_effect=network_training.dataset_hash)
+    monkeypatch.setattr(network_training, "dataset_hash", hashed)
+    made_run(tmp_path / "run", epochs=1).execute()
+    assert hashed.call_count == 1
+    known = json.loads((tmp_path / "run" / "manifest.json").read_text())["data"]
+    assert f"content hash `{known[:16]}`" in (tmp_path / "run" / "README.md").read_text()
 
 
 class KilledError(Exception):

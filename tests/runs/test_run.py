@@ -7,6 +7,7 @@ import signal
 import time
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -14,7 +15,7 @@ import pytest
 
 from mmalign.data import Masks
 from mmalign.errors import CorruptArtifactError, DataError, MMAlignError
-from mmalign.runs import run
+from mmalign.runs import pair_training, run
 from mmalign.runs.artifact import load_artifact
 from mmalign.runs.checkpoint import CHECKPOINT
 from mmalign.runs.machine import describe_machine
@@ -38,6 +39,15 @@ def finished(tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("run") / "whole"
     small_run(out).execute(ignore)
     return out
+
+
+def test_the_data_is_hashed_once(tmp_path, monkeypatch):
+    hashed = Mock(side_effect=pair_training.dataset_hash)
+    monkeypatch.setattr(pair_training, "dataset_hash", hashed)
+    small_run(tmp_path / "run", epochs=1).execute(ignore)
+    assert hashed.call_count == 1
+    known = json.loads((tmp_path / "run" / "manifest.json").read_text())["data"]
+    assert f"content hash `{known[:16]}`" in (tmp_path / "run" / "README.md").read_text()
 
 
 class KilledError(Exception):

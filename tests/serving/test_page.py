@@ -108,7 +108,8 @@ def test_a_file_is_shown(page):
     request = {"clips": [{"sequences": {"pose": [[1, 2, 3, 4], None, [2, 1, 0, 1]]}}]}
     file = {"name": "clip.json", "mimeType": "application/json"}
     page.set_input_files("#file", [{**file, "buffer": json.dumps(request).encode()}])
-    page.wait_for_selector("#cards:has-text('3 steps')")
+    page.wait_for_selector("#cards:has-text('3 steps, 1 of them lost in the recording')")
+    assert "missing" not in sentence(page, "With everything:")  # nobody has painted anything
     page.set_input_files("#file", [{**file, "buffer": b"{}"}])
     page.wait_for_selector("#problem:has-text('Expected')")
 

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from tests.forked import run_module
-from tests.training.learning import BLIND_EPOCHS
+
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
@@ -29,11 +30,6 @@ def test_the_alignment_is_used(learned):
 def test_zero_fill_is_beaten_with_the_switches_and_without(learned, blind):
     for setting in ("A", "B"):
         assert learned["improved"][setting] - learned[blind][setting] > 0.1
-
-
-def test_zero_fill_had_the_time_that_it_needs(learned):
-    assert len(learned["blind epochs"]) == 4
-    assert max(learned["blind epochs"]) < BLIND_EPOCHS
 
 
 def test_validation_chooses_the_epoch(learned):

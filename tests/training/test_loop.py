@@ -22,6 +22,8 @@ from mmalign.training.methods import METHODS, configure, find_method, seen_subse
 from tests.forked import run_module
 from tests.training.joint import TINY, trained, whole_twin, with_holes
 
+pytestmark = pytest.mark.long
+
 WHOLE = whole_twin()
 HOLES = with_holes(WHOLE)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from mmalign.cli import options
-from mmalign.cli.kernels import compile_once
+from mmalign.cli.kernels import COMPILERS, compile_once
 from mmalign.cli.stopping import say_stopped
 from mmalign.errors import ConfigError, shown
 
@@ -113,7 +113,7 @@ def bench(
     source = options.make_source(data, non_finite=non_finite, label=label, vectors=vectors)
     runner: Any = nullcontext() if only_list else options.make_engine(engine, jobs, address)
     if not only_list:
-        compile_once()
+        compile_once(*COMPILERS)
     with runner:
         dataset = source.load()
         scope = Scope(pairs=all_pairs(dataset) if asked is None else asked, **reach)

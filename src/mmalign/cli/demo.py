@@ -42,7 +42,7 @@ def demo(
 
     _require_own(out)
     os.environ.update(ONE_THREAD)  # before numpy and torch are imported
-    compile_once()
+    compile_once("experts", "network")
     from mmalign.cli.grid_progress import GridProgress
     from mmalign.experiments.engines.local import LocalEngine
     from mmalign.experiments.running import run_grid

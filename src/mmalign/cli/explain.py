@@ -14,7 +14,7 @@ def explain(
     data: options.Data,
     clip: Annotated[str, typer.Option(help="Id of the clip.")],
     out: Annotated[Path, typer.Option(help="Picture to write: .png, .svg or .pdf.")] = Path(
-        "plan.png"
+        "explanation.png"
     ),
     source: Annotated[
         str | None, typer.Option(help="Networks only: modality to align from.")
@@ -44,7 +44,7 @@ def explain(
     out.parent.mkdir(parents=True, exist_ok=True)
     told = _told(model, found)
     if isinstance(model, NetworkMMAlign):
-        _explain_plans(model, found, out, model.direction(source, target))
+        _explain_plans(model, found, out, model.direction(source, target), told)
         for line in _lines(model, found, told):
             typer.echo(line)
     elif source is not None or target is not None:
@@ -93,7 +93,9 @@ def _lines(model: Any, found: Any, told: str) -> Iterator[str]:
             yield f"without {name}: {_answer(model, found.without(name, found.ids))}"
 
 
-def _explain_plans(model: Any, found: Any, out: Path, direction: tuple[str, str]) -> None:
+def _explain_plans(
+    model: Any, found: Any, out: Path, direction: tuple[str, str], told: str
+) -> None:
     from mmalign.experiments.pictures import draw_plans
 
     source, target = direction
@@ -102,18 +104,21 @@ def _explain_plans(model: Any, found: Any, out: Path, direction: tuple[str, str]
         plans["solver's plan"] = model.align(found, source, target)[0]
     without = found.without(target, found.ids)
     plans["predicted plan"] = model.align(without, source, target)[0]
-    draw_plans(plans, found[0], out, visible=source, victim=target)
+    draw_plans(plans, found[0], out, title=told, visible=source, victim=target)
 
 
 def _explain_evidence(model: Any, found: Any, out: Path, told: str) -> None:
-    from mmalign.experiments.pictures import draw_evidence
+    from mmalign.experiments.pictures import draw_evidence, signed
     from mmalign.experts.explanation import explain_clip
 
     explanation = explain_clip(model.experts, found)
     draw_evidence(explanation, told, out)
     typer.echo(told)
+    what = "evidence" if explanation.answer.share is not None else "adds"
     for share in explanation.shares:
-        typer.echo(f"{' + '.join(share.modalities)}: evidence {share.evidence:+.2f}")
-    for name, alone in explanation.alone.items():
-        rest = explanation.without.get(name, "nothing else is there")
-        typer.echo(f"{name}: alone {alone}; without it {rest}")
+        line = f"{' + '.join(share.modalities)}: {what} {signed(share.evidence)}"
+        if len(share.modalities) == 1:
+            (name,) = share.modalities
+            rest = explanation.without.get(name, "nothing is left")
+            line += f"; alone {explanation.alone[name]}; without it {rest}"
+        typer.echo(line)

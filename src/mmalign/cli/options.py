@@ -2,7 +2,7 @@
 
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -14,6 +14,7 @@ from mmalign.progress import track
 if TYPE_CHECKING:
     from mmalign.data.split import Split
     from mmalign.estimator import MMAlign
+    from mmalign.estimator.reading import SavedNetwork
     from mmalign.experiments.engines.contract import Engine
     from mmalign.experiments.source import Source
 
@@ -158,8 +159,25 @@ def load_model(run: str, device: str, threads: int) -> "MMAlign":
     torch = sys.modules.get("torch")
     if torch is not None:  # experts predict without it
         torch.set_num_threads(threads)
-    model.watch_with(lambda batches, total: track(batches, "predicting", total=total))
+    model.watch_with(_with_bar)
     return model
+
+
+def load_predictor(run: str, device: str, threads: int) -> "MMAlign | SavedNetwork":
+    """What predicts of a run: its network without torch where that can be, else its model."""
+    from mmalign.estimator.reading import saved_network
+
+    found = None
+    if device in ("auto", "cpu"):
+        found = saved_network(run, lambda: load_model(run, device, threads))
+    if found is None:
+        return load_model(run, device, threads)
+    found.watch_with(_with_bar)
+    return found
+
+
+def _with_bar(groups: Iterator[Any], total: int) -> Iterator[Any]:
+    return track(groups, "predicting", total=total)
 
 
 def having_any(split: "Split", modalities: Sequence[str]) -> "Split":
@@ -176,7 +194,7 @@ def having_any(split: "Split", modalities: Sequence[str]) -> "Split":
     return split.select(np.flatnonzero(has_any))
 
 
-def take_away(split: "Split", without: str | None, model: "MMAlign") -> "Split":
+def take_away(split: "Split", without: str | None, model: "MMAlign | SavedNetwork") -> "Split":
     """The clips without some modalities; refused for one that the model cannot do without.
 
     Raises:

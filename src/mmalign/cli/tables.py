@@ -90,7 +90,9 @@ def _print_warnings(console: Console, description: dict[str, Any]) -> None:
         for name, modality in split["modalities"].items():
             steps, clips = modality["gap_steps"], modality["gap_clips"]
             if steps:
-                console.print(f"{split_name}: {steps} steps of {name} are missing in {clips} clips")
+                where = f"{clips} {'clip' if clips == 1 else 'clips'}"
+                verb = "step is" if steps == 1 else "steps are"
+                console.print(f"{split_name}: {steps} {name} {verb} missing in {where}")
     for found in description["non_finite"]:
         console.print(
             Text(

@@ -87,7 +87,7 @@ def train(
         device=device,
     )
     make = asked.trainee()
-    compile_once()
+    compile_once(*(("experts",) if asked.is_of_experts else ("network", "alignment")))
     torch.set_num_threads(threads)
     place = asked.place()
     dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)

@@ -37,7 +37,7 @@ def evaluate(
     model = options.load_model(run, device, threads)
     dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
     seen = dataset if as_is else _under_masks(run, dataset, split, model, as_json=as_json)
-    clips = options.take_away(_readable(seen[split], model), without, model)
+    clips = options.take_away(_readable(_part(seen, split), model), without, model)
     scores = {"run": model.metrics(clips)}
     train = dataset.splits.get("train")
     if train is not None and train.labels is not None and clips.labels is not None:
@@ -68,15 +68,26 @@ def predict(
     from mmalign.data import load_dataset
 
     check_ending(out)
-    model = options.load_model(run, device, threads)
+    model = options.load_predictor(run, device, threads)
     dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
     names = dataset.splits if split is None else [split]
-    whole = {name: _readable(dataset[name], model) for name in names}
+    whole = {name: _readable(_part(dataset, name), model) for name in names}
     splits = {name: options.take_away(part, without, model) for name, part in whole.items()}
     table = model.table(splits)
     write_table(table, out)
     if out != STDOUT:
         typer.echo(f"{len(table)} predictions: {out}")
+
+
+def _part(dataset: Any, split: str) -> Any:
+    """The clips of a split, or an error that tells of the option that chooses another."""
+    from mmalign.errors import DataError
+
+    if split not in dataset.splits:
+        others = " or ".join(f"--split {name}" for name in dataset.splits)
+        fix = f"Choose {others}, or deal the clips anew with mmalign data split."
+        raise DataError(f"there is no {split} split", fix=fix)
+    return dataset[split]
 
 
 def _readable(split: Any, model: Any) -> Any:

@@ -32,7 +32,8 @@ class Dataset:
         if split not in self.splits:
             raise DataError(
                 f"there is no {split} split",
-                fix=f"There are {', '.join(self.splits)}; mmalign.data.split_by makes others.",
+                fix=f"There are {', '.join(self.splits)}; `mmalign data split` and "
+                "mmalign.data.split_by make others.",
             )
         return self.splits[split].with_known_features(task=self.task)
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float32
+from jaxtyping import Float32, Int64
 
 from mmalign.data.clip import Steps
 
@@ -48,37 +48,45 @@ class Inputs:
 
     def __call__(self, clips: Sequence[Steps]) -> list[Steps]:
         """The sequences, centred and scaled."""
-        return [self._of(steps) for steps in clips]
-
-    def _of(self, steps: Steps) -> Steps:
-        scaled: Steps = ((steps - self._mean(steps)) / self.scale).astype(np.float32)
-        return scaled
-
-    def _mean(self, steps: Steps) -> Float32[np.ndarray, " channels"]:
-        """The clip's own mean, or the training clips'.
-
-        Summed in float64: rounded to float32, it is the same in whatever order steps are added.
-        """
-        if not self.centre:
-            return self.mean
-        own: Float32[np.ndarray, " channels"] = steps.mean(axis=0, dtype=np.float64).astype("f4")
-        return own
+        if not clips:
+            return []
+        lengths, steps = _together(clips)
+        means = np.repeat(_own_means(steps, lengths), lengths, axis=0) if self.centre else self.mean
+        scaled = ((steps - means) / self.scale).astype(np.float32)
+        ends = np.cumsum(lengths).tolist()
+        return [scaled[end - len(one) : end] for one, end in zip(clips, ends, strict=True)]
 
 
 def fit_inputs(clips: Sequence[Steps], *, centre: bool, own_scale: bool) -> Inputs:
     """Learn mean and scale from training clips; a constant channel gets the scale of the others."""
+    lengths, steps = _together(clips)
     if centre:
-        mean = np.zeros(clips[0].shape[1], np.float32)
-        shifted = np.concatenate([steps - steps.mean(axis=0) for steps in clips])
+        mean = np.zeros(steps.shape[1], np.float32)
+        shifted = steps - np.repeat(_own_means(steps, lengths), lengths, axis=0)
     else:
-        every = np.concatenate(clips)
-        mean = every.mean(axis=0).astype(np.float32)
-        shifted = every - mean
+        mean = steps.mean(axis=0).astype(np.float32)
+        shifted = steps - mean
     spread = np.sqrt(np.mean(shifted.astype(np.float64) ** 2, axis=0))
     common = float(np.sqrt(np.mean(spread**2))) or 1.0
     own = np.where(spread > 1e-6 * common, spread, common)
     scale = own if own_scale else np.full_like(spread, common)
     return Inputs(centre, mean, scale.astype(np.float32))
+
+
+def _together(clips: Sequence[Steps]) -> tuple[Int64[np.ndarray, " clips"], Steps]:
+    """Lengths of the clips, and all their steps one after the other."""
+    return np.array([len(steps) for steps in clips]), np.concatenate(clips)
+
+
+def _own_means(
+    steps: Steps, lengths: Int64[np.ndarray, " clips"]
+) -> Float32[np.ndarray, "clips channels"]:
+    """Mean of each clip.
+
+    Summed in float64: rounded to float32, it is the same in whatever order steps are added.
+    """
+    totals = np.add.reduceat(steps, np.cumsum(lengths) - lengths, axis=0, dtype=np.float64)
+    return np.asarray(totals / lengths[:, None], np.float32)
 
 
 def differences(steps: Steps) -> Steps:
@@ -102,8 +110,8 @@ def coarse(steps: Steps, together: int) -> Steps:
 
 def step_gain(clips: Sequence[Steps]) -> float:
     """What brings differences between steps to the size of the steps."""
-    steps = np.concatenate(clips)
-    changes = np.concatenate([np.diff(one, axis=0) for one in clips])
+    lengths, steps = _together(clips)
+    changes = np.delete(np.diff(steps, axis=0), np.cumsum(lengths)[:-1] - 1, axis=0)
     size = float(np.sqrt(np.mean(changes.astype(np.float64) ** 2))) if len(changes) else 0.0
     return float(np.sqrt(np.mean(steps.astype(np.float64) ** 2))) / size if size else 1.0
 

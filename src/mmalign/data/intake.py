@@ -249,6 +249,8 @@ def written(rows: Split | list[Clip]) -> list[Label | None]:
     given = rows.labels if isinstance(rows, Split) else [clip.label for clip in rows]
     ids = _ids(rows)
     labels = [] if given is None else [_plain(*pair) for pair in zip(given, ids, strict=True)]
+    if not ids:
+        raise DataError("there are no clips", fix="Give at least two, with labels.")
     if all(label is None for label in labels):
         raise DataError("there are no labels", fix="Give each clip one.")
     if not isinstance(rows, Split) or not isinstance(rows.task, Classification):
@@ -283,8 +285,8 @@ def _no_clip(given: object, where: str = "") -> DataError:
     return DataError(
         f"expected clips, got {type(given).__name__}{where}",
         fix="A clip is mmalign.data.Clip(id, label, {modality: array [time, dim]}), or a dict "
-        "{modality: array, 'label': …}; "
-        "labels go with their clips, so that fit(X, y) is fit(clips).",
+        "{modality: array, 'label': …}. Labels are in the clips, fit(clips), or beside them, "
+        "fit(clips, labels).",
     )
 
 

@@ -22,5 +22,6 @@ def require_widths(split: Split, dims: Mapping[str, int]) -> None:
                 f"expected [time, {dim}], got {list(steps.shape)}",
                 clip=split.ids[row],
                 modality=name,
-                fix="Give the features that the model was trained on, a step or more of them.",
+                fix=f"Give every clip the {dim} features that training clips have, in one step "
+                "or more.",
             )

@@ -40,7 +40,7 @@ from mmalign.predictor.device import choose_device
 from mmalign.predictor.features import check_any, readable, with_modalities
 from mmalign.predictor.plans import dense_plans, imputed_steps, require_direction
 from mmalign.predictor.predictor import Predictor, prediction_table
-from mmalign.predictor.reader import quick_answers, quick_outputs
+from mmalign.predictor.reader import answers_to, quick_outputs
 from mmalign.runs.artifact import Artifact, artifact_of
 from mmalign.runs.manifest import Saved
 from mmalign.training.config import Config, config_to_json
@@ -218,7 +218,7 @@ class NetworkMMAlign(MMAlign):
         Raises:
             DataError: If features do not fit the model, or its output is not finite.
         """
-        return quick_answers(self.fitted, self._features(clips))
+        return answers_to(self.fitted, clips, self.needs, self._features)
 
     def predict_proba(self, X: Clips) -> Float[np.ndarray, "clips classes"]:
         """Probability of each class, in the order of `classes_`.

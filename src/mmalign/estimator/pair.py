@@ -11,15 +11,16 @@ from mmalign.data.dataset import Dataset
 from mmalign.data.intake import Clips, with_labels_that_fit
 from mmalign.data.non_finite import cleaned
 from mmalign.data.split import Split
-from mmalign.data.task import Task
+from mmalign.data.task import Labels, Task
 from mmalign.errors import ConfigError
 from mmalign.estimator.cleaning import Cleaning
 from mmalign.estimator.clips import first_width, unknown_modality
 from mmalign.estimator.network import NetworkMMAlign
 from mmalign.predictor.features import check_features
 from mmalign.predictor.predictor import Predictor, prediction_table
+from mmalign.predictor.reader import quick_answers
 from mmalign.training.config import Config
-from mmalign.training.methods import find_method, settings_of
+from mmalign.training.methods import find_method, see_as_masked, settings_of
 
 
 class PairMMAlign(NetworkMMAlign):
@@ -105,6 +106,16 @@ class PairMMAlign(NetworkMMAlign):
     def needs(self) -> tuple[str, ...]:
         """The visible modality."""
         return (self.visible,)
+
+    def answers(self, clips: Clips) -> Labels:
+        """One answer a clip: a number, or the index of a class.
+
+        Raises:
+            DataError: If features do not fit the model, or its output is not finite.
+        """
+        if find_method(self.config.method).see is see_as_masked:
+            return super().answers(clips)
+        return quick_answers(self.fitted, self._features(clips))
 
     def table(self, splits: Mapping[str, Split]) -> pa.Table:
         """Split, id, prediction, label where known, and whether the victim was there.

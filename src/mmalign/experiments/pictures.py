@@ -123,6 +123,7 @@ def draw_plans(
     clip: Clip,
     file: Path,
     *,
+    title: str,
     visible: str,
     victim: str,
 ) -> None:
@@ -133,15 +134,15 @@ def draw_plans(
     figure = Figure(figsize=(5.2 * len(plans) + 0.8, 5), layout="constrained")
     axes = figure.subplots(1, len(plans), squeeze=False)[0]
     brightest = max(float(plan.max()) for plan in plans.values())
-    for panel, (title, plan) in zip(axes, plans.items(), strict=True):
+    for panel, (name, plan) in zip(axes, plans.items(), strict=True):
         image = panel.imshow(plan, aspect="auto", cmap="magma", vmin=0, vmax=brightest)
-        panel.set_title(title)
+        panel.set_title(name)
         panel.set_ylabel(f"{visible} step", parse_math=False)
         panel.set_xlabel(f"{victim} step", parse_math=False)
         _mark_steps(panel.yaxis, plan.shape[0], clip.words)
         _mark_steps(panel.xaxis, plan.shape[1], clip.words, rotation=90)
     figure.colorbar(image, ax=list(axes), label="mass")
-    figure.suptitle(clip.id, parse_math=False)
+    figure.suptitle(title, parse_math=False)
     figure.savefig(file, dpi=130)
 
 
@@ -152,7 +153,10 @@ def draw_evidence(explanation: Explanation, title: str, file: Path) -> None:
     figure = Figure(figsize=(9, 0.5 * len(terms) + 1.6), layout="constrained")
     left, right = figure.subplots(1, 2)
     _draw_bars(left, terms)
-    left.set_title(f"evidence for {answer.label}", fontsize=9, parse_math=False)
+    for row, moved in enumerate(terms.values()):
+        left.text(0, row, f" {signed(moved)}", va="center", fontsize=8)
+    adds = "added to the mean label" if answer.share is None else f"evidence for {answer.label}"
+    left.set_title(adds, fontsize=9, parse_math=False)
     left.axvline(0, color="black", linewidth=0.8)
     asked = {"all available": answer}
     asked |= {f"without {name}": said for name, said in explanation.without.items()}
@@ -163,6 +167,11 @@ def draw_evidence(explanation: Explanation, title: str, file: Path) -> None:
     right.set_title(what, fontsize=9, parse_math=False)
     figure.suptitle(title, parse_math=False)
     figure.savefig(file, dpi=130)
+
+
+def signed(value: float) -> str:
+    """The number with its sign; what rounds to zero has none."""
+    return f"{value:+.2f}" if abs(value) >= 0.005 else "0.00"
 
 
 def _draw_bars(axes: Axes, bars: Mapping[str, float]) -> None:

@@ -1,18 +1,15 @@
-"""Compile all kernels ahead of their first use: `python -m mmalign.experts.compile`.
-
-Those of the alignment and of the network (:mod:`mmalign.model.compile`), and the experts' own.
-"""
+"""Compile the kernels of experts ahead of their first use: `python -m mmalign.experts.compile`."""
 
 import numpy as np
 
 from mmalign.align.compiled import kernels
+from mmalign.align.kernels.kept import keep_for_reading
 from mmalign.data.task import Classification
 from mmalign.experts.contract import Lesson
-from mmalign.experts.patterns import fit_patterns
+from mmalign.experts.patterns import fill_shares, fill_shares_together, fit_patterns
 from mmalign.experts.recipe import trained_taps
-from mmalign.experts.taps import packed
-from mmalign.experts.windows import draw_windows
-from mmalign.model.compile import compile_kernels as compile_model
+from mmalign.experts.taps import fill_highest, fill_pooled, finish, gather, packed
+from mmalign.experts.windows import add_answers, draw_windows
 
 
 def compile_kernels() -> bool:
@@ -27,7 +24,9 @@ def compile_kernels() -> bool:
     draw_windows(2, detectors=8, rng=rng).transform(clips)
     lesson = Lesson(clips, np.array([0, 1]), Classification(("a", "b")), None, seed=0, epochs=1)
     trained_taps(lesson, step_gain=1.0, dim=8, blocks=1, is_smooth=True)(packed(clips))
-    return compile_model()
+    used = [fill_shares, fill_shares_together, add_answers, gather, fill_highest]
+    keep_for_reading("experts", [*used, fill_pooled, finish])
+    return True
 
 
 if __name__ == "__main__":

@@ -14,10 +14,17 @@ from mmalign.align.kernels.simd import (
     store,
     times,
 )
+from mmalign.experts.layout import LANES, TAPS
 
-TAPS = 9
-LANES = 16
-"""Clips that are answered side by side: the numbers of a vector."""
+
+@inlined
+@no_type_check
+def widest(dilations):
+    """The largest of them: `max` of an array would need Numba to run."""
+    found = dilations[0]
+    for dilation in dilations:
+        found = max(found, dilation)
+    return found
 
 
 @inlined
@@ -56,7 +63,7 @@ def fill_shares(sequence, dilations, kernels, channels, thresholds, taps, shares
     """
     time = sequence.shape[1]
     levels = thresholds.shape[1]
-    signal = np.empty(time + (TAPS - 1) * dilations.max(), np.float32)
+    signal = np.empty(time + (TAPS - 1) * widest(dilations), np.float32)
     answers = np.empty(time, np.float32)
     for number in range(len(dilations)):
         kernel = taps[kernels[number]]
@@ -82,7 +89,7 @@ def fill_shares_together(
     """
     width, time, _ = sequences.shape
     levels = thresholds.shape[1]
-    signal = np.empty((time + (TAPS - 1) * dilations.max()) * LANES, np.float32)
+    signal = np.empty((time + (TAPS - 1) * widest(dilations)) * LANES, np.float32)
     answers = np.empty(time * LANES, np.float32)
     above = np.empty(LANES, np.float32)
     for number in range(len(dilations)):
@@ -132,7 +139,7 @@ def sum_of_three(signal, first, second, third):
 def fill_thresholds(sequence, chosen, dilations, kernels, channels, taps, quantiles, thresholds):
     """Fills the rows ``chosen`` of ``thresholds`` with quantiles of a clip's answers."""
     time = sequence.shape[1]
-    signal = np.empty(time + (TAPS - 1) * dilations.max(), np.float32)
+    signal = np.empty(time + (TAPS - 1) * widest(dilations), np.float32)
     answers = np.empty(time, np.float32)
     for number in chosen:
         kernel = taps[kernels[number]]

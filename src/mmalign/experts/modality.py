@@ -18,6 +18,9 @@ NETWORK_GAIN = 0.25
 AGREEMENT = 0.65
 """Two experts of one modality tell less than twice as much as one of them."""
 
+MOST = 0.5
+"""Share of the network in the mean of two numbers, where nothing speaks against it."""
+
 
 @dataclass(frozen=True)
 class ModalityExperts:
@@ -29,6 +32,7 @@ class ModalityExperts:
         taps: The network.
         held_out: What the ridge says of each training clip when it, or its group, is left out.
         skill: Share of the labels' variance that the ridge explains on clips left out; 0 to 1.
+        share: Share of the network in the mean of two numbers; see `network_share`.
     """
 
     sense: Sense
@@ -36,6 +40,7 @@ class ModalityExperts:
     taps: TapsExpert
     held_out: Evidence
     skill: float
+    share: float = MOST
 
     @property
     def clips(self) -> int:
@@ -43,11 +48,11 @@ class ModalityExperts:
         return len(self.held_out)
 
     def evidence(self, clips: Sequence[Steps]) -> Evidence:
-        """Scores and log-probabilities added up, or the mean of two numbers."""
+        """Scores and log-probabilities added up, or the weighted mean of two numbers."""
         whole = [without_gaps(steps, smooth=self.sense.smooth) for steps in clips]
         fixed, learned = self.ridge.evidence(whole), self.taps.evidence(whole)
         if fixed.shape[1] == 1:
-            return np.asarray((fixed + learned) / 2)
+            return np.asarray((1 - self.share) * fixed + self.share * learned)
         return np.asarray(AGREEMENT * (fixed + NETWORK_GAIN * learned))
 
     def read(self, clips: Sequence[Steps]) -> list[Steps]:
@@ -66,5 +71,24 @@ def learn_modality(lesson: Lesson) -> ModalityExperts:
     taps.fit(lesson, sense)
     targets = lesson.targets()
     variance = float(np.mean((targets - targets.mean(axis=0)) ** 2))
-    skill = 1.0 - ridge.found.error(targets) / max(variance, 1e-12)
-    return ModalityExperts(sense, ridge, taps, ridge.found.held_out, min(max(skill, 0.0), 0.999))
+    error = ridge.found.error(targets)
+    skill = min(max(1.0 - error / max(variance, 1e-12), 0.0), 0.999)
+    share = MOST
+    if lesson.outputs == 1:
+        share = network_share(error, float(np.mean((taps.evidence(whole) - targets) ** 2)))
+    return ModalityExperts(sense, ridge, taps, ridge.found.held_out, skill, share)
+
+
+def network_share(ridge_error: float, network_error: float) -> float:
+    """How much the network counts in the mean of two numbers.
+
+    Each counts as the other errs, which is best if they err independently. But the network's
+    squared error is that on clips that it learned from, where it errs too little: so it gets no
+    more than half, and less only where it has not even learned those as well as the ridge tells
+    clips that were left out. (A class needs no such rule: a network that learned little is unsure.)
+
+    >>> network_share(1.0, 0.2), network_share(1.0, 3.0)
+    (0.5, 0.25)
+    """
+    total = ridge_error + network_error
+    return min(MOST, ridge_error / total) if total else MOST

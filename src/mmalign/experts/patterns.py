@@ -13,14 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float32, Int32, Int64
 
+from mmalign.align.kernels.kept import Kernel
 from mmalign.data.clip import Steps
-from mmalign.experts.kernels import (
-    LANES,
-    TAPS,
-    fill_shares,
-    fill_shares_together,
-    fill_thresholds,
-)
+from mmalign.experts.layout import LANES, TAPS
+
+fill_shares = Kernel("experts.kernels", "fill_shares")
+fill_shares_together = Kernel("experts.kernels", "fill_shares_together")
+fill_thresholds = Kernel("experts.kernels", "fill_thresholds")
 
 KERNELS: Int32[np.ndarray, "kernels 3"] = np.array(
     list(itertools.combinations(range(TAPS), 3)), dtype=np.int32
@@ -127,7 +126,5 @@ def _draw_channels(
     """Few channels for most combinations: their number is spread exponentially."""
     most = np.log2(min(channels, TAPS) + 1)
     sizes = np.floor(2 ** rng.uniform(0, most, count)).astype(int)
-    chosen = np.zeros((count, channels), bool)
-    for row, size in enumerate(sizes):
-        chosen[row, rng.choice(channels, min(size, channels), replace=False)] = True
-    return chosen
+    order = rng.random((count, channels)).argsort(axis=1)
+    return np.asarray(order < sizes[:, None])

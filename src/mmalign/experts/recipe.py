@@ -31,9 +31,6 @@ LONGEST = 2048
 FEWEST = 8
 """Batches of an epoch: few clips are passed over more than once, or a network hardly learns."""
 
-TOGETHER = 240
-"""Steps that go forward and back at once: what they leave stays in the processor's cache."""
-
 DROPPED = np.uint32(26)
 """Of 256 numbers that a block finds, dropout hits so many."""
 READ_RATE = 0.3
@@ -112,14 +109,14 @@ def train_taps(
             batch = change(batch, rng)
         mix = _Mix.drawn(len(rows), recipe.mixup, rng)
         slopes[:] = 0
-        for chosen, some in _some_at_a_time(mix(batch)):
-            add_slopes(
-                *(with_differences(some, network.step_gain), some.bounds),
-                *(weights.flat, starts, STEM, OFFSETS),
-                *_chance(network, len(some), rng),
-                *(targets[rows[chosen]], targets[rows[mix.other[chosen]]], mix.share),
-                slopes,
-            )
+        mixed = mix(batch)
+        add_slopes(
+            *(with_differences(mixed, network.step_gain), mixed.bounds),
+            *(weights.flat, starts, STEM, OFFSETS),
+            *_chance(network, len(rows), rng),
+            *(targets[rows], targets[rows[mix.other]], mix.share),
+            slopes,
+        )
         slopes /= np.float32(len(rows))
         rate = np.float32(recipe.learning_rate * cycle(progress, recipe.warm_up))
         adam(weights.flat, slopes, means, squares, rate, decay, *BETAS, count)
@@ -199,22 +196,11 @@ def _places(
     return np.repeat(starts - before, lengths) + np.arange(lengths.sum())
 
 
-def _some_at_a_time(clips: Packed) -> Iterator[tuple[slice, Packed]]:
-    """A few clips after the other, so that few steps are looked at together."""
-    start = 0
-    while start < len(clips):
-        first = clips.bounds[start]
-        end = max(start + 1, int(np.searchsorted(clips.bounds, first + TOGETHER, "right")) - 1)
-        rows = clips.rows[first : clips.bounds[end]]
-        yield slice(start, end), Packed(rows, clips.bounds[start : end + 1] - first)
-        start = end
-
-
 def _chance(
     network: Taps, clips: int, rng: np.random.Generator
-) -> tuple[UInt32[np.ndarray, " blocks"], np.uint32, Float32[np.ndarray, "clips twice"]]:
-    """What dropout hits: seeds of the blocks, how often, and factors of the pooled steps."""
-    seeds = rng.integers(2**32, size=network.blocks, dtype=np.uint32)
+) -> tuple[UInt32[np.ndarray, "clips blocks"], np.uint32, Float32[np.ndarray, "clips twice"]]:
+    """What dropout hits: seeds for clips and blocks, how often, and factors of the pooled steps."""
+    seeds = rng.integers(2**32, size=(clips, network.blocks), dtype=np.uint32)
     pooled = network.weights["read.weight"].shape[1]
     kept = rng.random((clips, pooled), np.float32) >= READ_RATE
     return seeds, DROPPED, kept / np.float32(1 - READ_RATE)

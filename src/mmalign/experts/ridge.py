@@ -61,6 +61,7 @@ def fit_ridge(
     features: Float[np.ndarray, "clips features"],
     targets: Float[np.ndarray, "clips outputs"],
     groups: Int64[np.ndarray, " clips"] | None = None,
+    penalties: Float[np.ndarray, " penalties"] = PENALTIES,
 ) -> Fit:
     """Fit, with the penalty that does best on clips (or groups of clips) that are left out.
 
@@ -73,13 +74,13 @@ def fit_ridge(
     mean, scale, standard = _standardised(features)
     intercept = targets.mean(axis=0)
     centred = targets - intercept
-    gram = standard @ standard.T
+    gram = (standard @ standard.T).astype(np.float64)
     values, vectors = np.linalg.eigh(gram)
     values = np.maximum(values, 0.0)
     size = np.trace(gram) / len(gram) or 1.0  # 0 if every feature is constant
     rotated = vectors.T @ centred
     best: tuple[float, float, np.ndarray] | None = None
-    for penalty in PENALTIES * size:
+    for penalty in penalties * size:
         residual = penalty * (vectors @ (rotated / (values + penalty)[:, None]))
         left_out = _without(vectors, penalty / (values + penalty), residual, groups)
         error = float(np.mean(left_out**2))
@@ -89,7 +90,8 @@ def fit_ridge(
         raise ValueError("there is no penalty to choose from")
     _, penalty, left_out = best
     dual = vectors @ (rotated / (values + penalty)[:, None])
-    ridge = Ridge(mean, scale, standard.T @ dual, intercept)
+    weights = standard.T @ dual.astype(standard.dtype)
+    ridge = Ridge(mean, scale, weights.astype(np.float64), intercept)
     return Fit(ridge, targets - left_out, penalty)
 
 
@@ -106,7 +108,7 @@ def _standardised(
         if not (np.isfinite(mean) & np.isfinite(scale)).all():
             raise DataError("values too large to learn from", fix="Give it in larger units.")
     scale = np.where(scale > CONSTANT * np.maximum(1.0, np.abs(mean)), scale, np.inf)
-    return mean, scale, np.asarray((features - mean) / scale, np.float64)
+    return mean, scale, np.asarray((features - mean) / scale, features.dtype)
 
 
 def _without(

@@ -4,22 +4,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Float32, Float64
+from jaxtyping import Float32, Float64, Int64
 
 from mmalign.data.clip import Steps
 from mmalign.data.inputs import Inputs, Sense, differences, fit_inputs, step_gain
 from mmalign.experts.contract import Evidence, Expert, Lesson, under
 from mmalign.experts.patterns import Patterns, fit_patterns
-from mmalign.experts.ridge import Fit, Ridge, fit_ridge
+from mmalign.experts.ridge import PENALTIES, Fit, Ridge, fit_ridge
 from mmalign.experts.windows import WIDTHS, Windows, draw_windows
 
 PATTERNS, DETECTORS = 4000, 500
 FEW, ENOUGH = 4, 1000
-"""A choice between senses is made with a quarter of the features, on no more than so many clips."""
+"""A choice between senses takes a quarter of the features, half of the penalties, so many clips."""
 CLEARLY = 0.95
 """Windows are left out where that brings the error below this share of what it was."""
-CLEAR = 2.0
-"""Standard errors, over clips, by which keeping a clip's own mean must be better."""
+CLEAR = 0.975
+"""How sure it must be that keeping a clip's own mean is better, by a t-test over groups."""
 
 Tried = tuple[Fit, tuple[Sense, int]]
 """A fit, and the sense and number of pattern features that it was made with."""
@@ -31,11 +31,18 @@ class RidgeExpert(Expert):
     Args:
         patterns: About how many pattern features; 0 for none, as suits short lists of words.
         detectors: Random windows of each width.
+        penalties: To choose from.
     """
 
-    def __init__(self, patterns: int = PATTERNS, detectors: int = DETECTORS) -> None:
+    def __init__(
+        self,
+        patterns: int = PATTERNS,
+        detectors: int = DETECTORS,
+        penalties: Float64[np.ndarray, " penalties"] = PENALTIES,
+    ) -> None:
         self.patterns = patterns
         self.detectors = detectors
+        self.penalties = penalties
 
     def fit(self, lesson: Lesson, sense: Sense) -> None:
         """Draw features, and weigh them."""
@@ -50,7 +57,8 @@ class RidgeExpert(Expert):
         self.has_windows = sense.windows
         self.motion_gain = step_gain(seen[0]) if sense.motion else 0.0
         self.motion = draw_windows(channels, detectors=self.detectors, rng=rng)
-        self.found: Fit = fit_ridge(self._features(seen), lesson.targets(), lesson.groups)
+        features = self._features(seen)
+        self.found: Fit = fit_ridge(features, lesson.targets(), lesson.groups, self.penalties)
         self.ridge = self.found.ridge
 
     def evidence(self, clips: Sequence[Steps]) -> Evidence:
@@ -111,7 +119,7 @@ def choose_sense(lesson: Lesson, *, smooth: bool) -> tuple[Sense, int]:
     lesson = _shortened(lesson)
     tried = [(_tried(lesson, *choice), choice) for choice in _candidates(smooth)]
     if smooth and lesson.groups is not None:
-        tried = _centred_in_doubt(lesson, tried)
+        tried = _centred_in_doubt(lesson, lesson.groups, tried)
     # The first of equals: the plainer choice comes first.
     found, (sense, patterns) = max(tried, key=lambda one: _skill(lesson, one[0]))
     if smooth:
@@ -127,14 +135,20 @@ def choose_sense(lesson: Lesson, *, smooth: bool) -> tuple[Sense, int]:
     return sense, patterns
 
 
-def _centred_in_doubt(lesson: Lesson, tried: Sequence[Tried]) -> list[Tried]:
+def _centred_in_doubt(
+    lesson: Lesson, groups: Int64[np.ndarray, " clips"], tried: Sequence[Tried]
+) -> list[Tried]:
     """Those that centre clips, unless the best of the others does clearly better."""
+    from scipy.special import stdtrit  # which predictions need not wait for
+
     centred = [one for one in tried if one[1][0].centre]
     others = [one for one in tried if not one[1][0].centre]
     best, other = (max(some, key=lambda one: _skill(lesson, one[0])) for some in (centred, others))
     gains = _losses(lesson, best[0]) - _losses(lesson, other[0])
-    error = float(gains.std()) / len(gains) ** 0.5
-    return others if float(gains.mean()) > CLEAR * error else centred
+    # Clips of one person are alike: what people differ by says how sure this is.
+    means = np.array([gains[groups == group].mean() for group in np.unique(groups)])
+    error = float(means.std(ddof=1)) / len(means) ** 0.5
+    return others if float(means.mean()) > stdtrit(len(means) - 1, CLEAR) * error else centred
 
 
 def _windows(state: dict[str, np.ndarray]) -> Windows:
@@ -163,7 +177,7 @@ def _candidates(smooth: bool) -> Iterator[tuple[Sense, int]]:
 
 
 def _tried(lesson: Lesson, sense: Sense, patterns: int) -> Fit:
-    expert = RidgeExpert(patterns // FEW, DETECTORS // FEW)
+    expert = RidgeExpert(patterns // FEW, DETECTORS // FEW, PENALTIES[::2])
     expert.fit(lesson, sense)
     return expert.found
 

@@ -12,8 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float32, Int64
 
+from mmalign.align.kernels.kept import Kernel
 from mmalign.data.clip import Steps
-from mmalign.experts.taps_kernels import fill_highest, fill_pooled, finish, gather
+
+fill_highest = Kernel("experts.taps_kernels", "fill_highest")
+fill_pooled = Kernel("experts.taps_kernels", "fill_pooled")
+finish = Kernel("experts.taps_kernels", "finish")
+gather = Kernel("experts.taps_kernels", "gather")
 
 OFFSETS = np.array([-8, -4, -2, -1, 0, 1, 2, 4, 8])
 STEM = np.array([-2, -1, 0, 1, 2])
@@ -100,12 +105,12 @@ class Taps:
         beside = _gathered(seen, np.zeros(seen.shape[1], np.float32), clips.bounds, STEM)
         found = beside @ self.weights["stem.weight"].T
         biases, nothing = self.weights["stem.bias"], np.zeros_like(found)
-        steps = self._finished("", found, np.ascontiguousarray(found[:, :0]), biases, nothing)
+        steps = self._finished("", found, found, biases, nothing)
         for number in range(self.blocks):
             steps = self._block(f"blocks.{number}.", steps, clips.bounds)
         dim = steps.shape[1]
         pool = np.empty((len(clips), 2 * dim), np.float32)
-        fill_pooled(steps, clips.bounds, pool, np.empty((len(clips), dim), np.int64))
+        fill_pooled(steps, clips.bounds, pool, np.empty((len(clips), dim), np.int32))
         return np.asarray(pool @ self.weights["read.weight"].T + self.weights["read.bias"])
 
     def _block(self, name: str, steps: Rows, bounds: Bounds) -> Rows:
@@ -124,7 +129,8 @@ class Taps:
         gain, shift = self.weights[f"{name}norm.weight"], self.weights[f"{name}norm.bias"]
         out, normal = np.empty_like(steps), np.empty_like(steps)
         scales = np.empty(len(steps), np.float32)
-        finish(far, near, biases, steps, gain, shift, NEVER, NEVER, out, normal, scales)
+        width = far.shape[1]
+        finish(far, near, width, biases, steps, gain, shift, NEVER, NEVER, out, normal, scales)
         return out
 
 
@@ -200,7 +206,8 @@ def with_differences(clips: Packed, gain: float) -> Rows:
         return np.ascontiguousarray(clips.rows)
     changes = np.diff(clips.rows, axis=0, prepend=clips.rows[:1])
     changes[clips.bounds[:-1]] = 0
-    return np.concatenate((clips.rows, np.float32(gain) * changes), axis=1)
+    beside = np.concatenate((clips.rows, np.float32(gain) * changes), axis=1)
+    return np.ascontiguousarray(beside)  # kernels are compiled ahead for rows alone
 
 
 def _gathered(steps: Rows, bias: Array, bounds: Bounds, offsets: Int64[np.ndarray, " _"]) -> Rows:

@@ -9,7 +9,8 @@ from typing import no_type_check
 
 import numpy as np
 
-from mmalign.align.kernels.jit import compiled, reordered
+from mmalign.align.kernels.jit import compiled
+from mmalign.align.kernels.simd import dot, total_of
 from mmalign.model.kernels.chance import is_kept
 
 SLIGHT = np.float32(1e-5)
@@ -36,26 +37,6 @@ def gather(steps, bias, bounds, offsets, beside):
                 else:
                     for k in range(dim):
                         row[start + k] = 0
-
-
-@compiled
-@no_type_check
-def scatter(slopes, bounds, offsets, totals, to_bias):
-    """Fills ``totals`` with slopes from wherever `gather` put a step; adds them to ``to_bias``."""
-    dim = totals.shape[1]
-    for clip in range(len(bounds) - 1):
-        first, end = bounds[clip], bounds[clip + 1]
-        for t in range(first, end):
-            total = totals[t]
-            total[:] = 0
-            for number in range(len(offsets)):
-                at = t - offsets[number]
-                if first <= at < end:
-                    start = number * dim
-                    for k in range(dim):
-                        total[k] += slopes[at, start + k]
-            for k in range(dim):
-                to_bias[k] += total[k]
 
 
 @compiled
@@ -103,85 +84,82 @@ def spread_highest(steps, bounds, slopes, more, totals):
                 )
 
 
-@reordered
+@compiled
 @no_type_check
-def finish(far, near, biases, steps, gain, shift, seed, dropped, out, normal, scales):
+def finish(far, near, width, biases, steps, gain, shift, seed, dropped, out, normal, scales):
     """Fills ``out`` with relu(steps + dropout(layer norm of far and near + biases)).
 
     ``normal`` and ``scales`` keep the normalised numbers and what they were multiplied by.
     ``dropped`` of 256 numbers become 0.
     """
-    rows, dim = out.shape
-    width = far.shape[1]
+    rows, dim = normal.shape
     louder = np.float32(256) / np.float32(256 - dropped)
-    share = np.float32(1) / np.float32(dim)
+    share, none = np.float32(1) / np.float32(dim), np.float32(0)
     for t in range(rows):
         kept, row, past = normal[t], out[t], steps[t]
+        place = t * dim
         for k in range(width):
-            kept[k] = far[t, k]
+            kept[k] = far[t, k] + biases[k]
         for k in range(width, dim):
-            kept[k] = near[t, k - width]
-        total = np.float32(0)
-        for k in range(dim):
-            kept[k] += biases[k]
-            total += kept[k]
-        mean = total * share
-        total = np.float32(0)
+            kept[k] = near[t, k - width] + biases[k]
+        mean = total_of(normal, place, dim) * share
         for k in range(dim):
             kept[k] -= mean
-            total += kept[k] * kept[k]
-        scale = np.float32(1) / np.sqrt(total * share + SLIGHT)
+        variance = dot(normal, place, normal, place, dim) * share
+        scale = np.float32(1) / np.sqrt(variance + SLIGHT)
         scales[t] = scale
         for k in range(dim):
             kept[k] *= scale
-            row[k] = kept[k] * gain[k] + shift[k]
-        if dropped:
-            place = t * dim
-            for k in range(dim):
-                row[k] = row[k] * louder if is_kept(place + k, seed, dropped) else np.float32(0)
-        for k in range(dim):
-            row[k] = max(past[k] + row[k], np.float32(0))
+            added = (kept[k] * gain[k] + shift[k]) * louder
+            added = added if is_kept(place + k, seed, dropped) else none
+            row[k] = max(past[k] + added, none)
 
 
-@reordered
+@compiled
 @no_type_check
 def finish_backward(
-    slopes, out, normal, scales, gain, seed, dropped, to_far, to_near, to_biases, to_gain, to_shift
+    slopes,
+    out,
+    normal,
+    scales,
+    gain,
+    seed,
+    dropped,
+    width,
+    to_far,
+    to_near,
+    to_biases,
+    to_gain,
+    to_shift,
 ):
     """Fills the slopes of what `finish` read; ``slopes`` become those of its steps.
 
     Those of biases, gain and shift are added to what is there.
     """
-    rows, dim = out.shape
-    width = to_far.shape[1]
+    rows, dim = normal.shape
     louder = np.float32(256) / np.float32(256 - dropped)
-    share = np.float32(1) / np.float32(dim)
+    share, none = np.float32(1) / np.float32(dim), np.float32(0)
     row = np.empty(dim, np.float32)
     for t in range(rows):
         past, found, kept = slopes[t], out[t], normal[t]
+        place = t * dim
         for k in range(dim):
-            past[k] = past[k] if found[k] > 0 else np.float32(0)
-            row[k] = past[k]
-        if dropped:
-            place = t * dim
-            for k in range(dim):
-                row[k] = row[k] * louder if is_kept(place + k, seed, dropped) else np.float32(0)
-        total, along = np.float32(0), np.float32(0)
+            past[k] = past[k] if found[k] > 0 else none
+            row[k] = past[k] * louder if is_kept(place + k, seed, dropped) else none
         for k in range(dim):
             to_gain[k] += row[k] * kept[k]
             to_shift[k] += row[k]
             row[k] *= gain[k]
-            total += row[k]
-            along += row[k] * kept[k]
-        total *= share
-        along *= share
+        total = total_of(row, 0, dim) * share
+        along = dot(row, 0, normal, place, dim) * share
         scale = scales[t]
-        for k in range(dim):
+        for k in range(width):
             row[k] = scale * (row[k] - total - kept[k] * along)
             to_biases[k] += row[k]
-        for k in range(width):
             to_far[t, k] = row[k]
         for k in range(width, dim):
+            row[k] = scale * (row[k] - total - kept[k] * along)
+            to_biases[k] += row[k]
             to_near[t, k - width] = row[k]
 
 
@@ -193,19 +171,21 @@ def fill_pooled(steps, bounds, pooled, places):
     for clip in range(len(bounds) - 1):
         first, end = bounds[clip], bounds[clip + 1]
         total, highest, place = pooled[clip, :dim], pooled[clip, dim:], places[clip]
-        total[:] = 0
-        highest[:] = steps[first]
-        place[:] = first
+        for k in range(dim):
+            total[k] = 0
+            highest[k] = steps[first, k]
         for t in range(first, end):
-            row = steps[t]
             for k in range(dim):
-                total[k] += row[k]
+                total[k] += steps[t, k]
             for k in range(dim):
-                is_higher = row[k] > highest[k]
-                place[k] = t if is_higher else place[k]
-                highest[k] = row[k] if is_higher else highest[k]
+                highest[k] = max(highest[k], steps[t, k])
         for k in range(dim):
             total[k] /= np.float32(end - first)
+        # Backwards, so that the first step that reaches the maximum is the last one written.
+        for t in range(end - 1, first - 1, -1):
+            here = np.int32(t)
+            for k in range(dim):
+                place[k] = here if steps[t, k] == highest[k] else place[k]
 
 
 @compiled
@@ -224,7 +204,7 @@ def spread_pooled(slopes, bounds, places, totals):
             totals[places[clip, k], k] += slopes[clip, dim + k]
 
 
-@reordered
+@compiled
 @no_type_check
 def adam(weights, slopes, means, squares, rate, decay, first, second, count):
     """Takes step number ``count`` of Adam with decoupled weight decay, in place.
@@ -232,10 +212,8 @@ def adam(weights, slopes, means, squares, rate, decay, first, second, count):
     Slopes are scaled down to a norm of 1 where it is larger. ``first`` and ``second`` say how
     slowly the means of slopes and of their squares follow.
     """
-    total = np.float32(0)
-    for k in range(len(slopes)):
-        total += slopes[k] * slopes[k]
-    share = min(np.float32(1) / (np.sqrt(total) + np.float32(1e-6)), np.float32(1))
+    norm = np.sqrt(dot(slopes, 0, slopes, 0, len(slopes)))
+    share = min(np.float32(1) / (norm + np.float32(1e-6)), np.float32(1))
     size = rate / (np.float32(1) - first**count)
     root = np.sqrt(np.float32(1) - second**count)
     for k in range(len(weights)):

@@ -1,17 +1,22 @@
-"""Slopes of the taps network's weights: the way forward and back for a few clips, compiled.
+"""Slopes of the taps network's weights: a batch forward and back, compiled.
 
-What a few clips leave behind stays in the processor's cache, which a whole batch would not; and
-from one layer to the next there is no call from Python, of which each costs some microseconds.
+A few clips go all the way before the next ones: what they leave behind stays in the processor's
+cache, which a whole batch would not; and from one layer to the next there is no call from Python,
+of which each costs some microseconds.
 
 All weights are one array; ``starts`` says where its parts begin: weight and bias of the stem, gain
 and shift of its norm; for each block the weights ``narrow``, bias of it, ``far``, ``near``, biases
 of both, gain and shift of its norm; weight and bias of the read-out.
+
+Rows of ``narrow`` and of its slopes are kept apart: between clips and around them are as many rows
+of zeros as an offset can reach, so that a block reads beyond a clip's ends without asking.
 """
 
 from typing import no_type_check
 
 import numpy as np
 
+from mmalign.align.kernels.band import in_vectors
 from mmalign.align.kernels.jit import compiled
 from mmalign.experts.taps_kernels import (
     fill_highest,
@@ -19,13 +24,22 @@ from mmalign.experts.taps_kernels import (
     finish,
     finish_backward,
     gather,
-    scatter,
     spread_highest,
     spread_pooled,
+)
+from mmalign.experts.taps_products import (
+    SPARE,
+    add_transposed_product,
+    fill_products,
+    once,
+    room_for,
 )
 
 STEM_PARTS, BLOCK_PARTS = 4, 7
 NEVER = np.uint32(0)
+
+TOGETHER = 240
+"""Steps that go forward and back at once."""
 
 
 @compiled
@@ -33,7 +47,7 @@ NEVER = np.uint32(0)
 def add_slopes(
     seen, bounds, flat, starts, stem, offsets, seeds, dropped, kept, own, other, share, slopes
 ):
-    """Adds the slopes of the loss, summed over a few clips, to ``slopes``.
+    """Adds the slopes of the loss, summed over a batch, to ``slopes``.
 
     Args:
         seen: Steps, with their differences where these are looked at.
@@ -42,7 +56,7 @@ def add_slopes(
         starts: Where each part of them begins.
         stem: Where the stem reads.
         offsets: Where blocks read.
-        seeds: What dropout hits in each block.
+        seeds: What dropout hits, for each clip and block; clips that go together share the first's.
         dropped: How many of 256 numbers it hits.
         kept: What pooled steps are multiplied by: dropout before the read-out.
         own: What the outputs should be: shares of the classes, or one number.
@@ -50,53 +64,122 @@ def add_slopes(
         share: Of the clip itself in the mixture.
         slopes: What is added to, as long as ``flat``.
     """
+    blocks, dim = seeds.shape[1], starts[2] - starts[1]
+    turned = turned_weights(flat, starts, blocks, dim, len(offsets))
+    clips, start = len(bounds) - 1, 0
+    while start < clips:
+        end, first = start + 1, bounds[start]
+        while end < clips and bounds[end + 1] - first <= TOGETHER:
+            end += 1
+        add_slopes_of_few(
+            *(seen[first : bounds[end]], bounds[start : end + 1] - first),
+            *(flat, starts, turned, stem, offsets, seeds[start], dropped),
+            *(kept[start:end], own[start:end], other[start:end], share, slopes),
+        )
+        start = end
+
+
+@compiled
+@no_type_check
+def add_slopes_of_few(
+    seen,
+    bounds,
+    flat,
+    starts,
+    turned,
+    stem,
+    offsets,
+    seeds,
+    dropped,
+    kept,
+    own,
+    other,
+    share,
+    slopes,
+):
+    """The same for a few clips that go together."""
     rows, blocks, dim = len(seen), len(seeds), starts[2] - starts[1]
-    steps = np.zeros((blocks + 2, rows, dim), np.float32)  # nothing, of the stem, of the blocks
+    steps = np.zeros((blocks + 2, rows + SPARE, dim), np.float32)  # nothing, of the stem, of blocks
     normal = np.empty((blocks + 1, rows, dim), np.float32)
     scales = np.empty((blocks + 1, rows), np.float32)
-    highest = np.empty((blocks, rows, dim), np.float32)
-    beside = np.empty((blocks, rows, dim // 4 * len(offsets)), np.float32)
+    highest = np.zeros((blocks, rows + SPARE, dim), np.float32)
+    apart = np.empty((blocks, apart_rows(bounds, offsets), in_vectors(dim // 4)), np.float32)
     at_stem = np.empty((rows, seen.shape[1] * len(stem)), np.float32)
     gather(seen, np.zeros(seen.shape[1], np.float32), bounds, stem, at_stem)
     found = np.dot(at_stem, matrix(flat, starts, 0, at_stem.shape[1]).T)
     biases, gain, shift = vector(flat, starts, 1), vector(flat, starts, 2), vector(flat, starts, 3)
-    none = np.empty((rows, 0), np.float32)
     norm = gain, shift, NEVER, NEVER
-    finish(found, none, biases, steps[0], *norm, steps[1], normal[0], scales[0])
+    finish(found, found, dim, biases, steps[0], *norm, steps[1], normal[0], scales[0])
     for b in range(blocks):
-        gathered = beside[b], highest[b], normal[b + 1], scales[b + 1]
-        read_block(b, steps, bounds, flat, starts, offsets, seeds[b], dropped, *gathered)
-    to_steps = read_out(steps[blocks + 1], bounds, flat, starts, kept, own, other, share, slopes)
+        left = apart[b], highest[b], normal[b + 1], scales[b + 1]
+        read_block(b, steps, bounds, flat, starts, turned, offsets, seeds[b], dropped, *left)
+    last = steps[blocks + 1]
+    to_steps = read_out(last, bounds, flat, starts, kept, own, other, share, slopes)
     for b in range(blocks - 1, -1, -1):
-        gathered = beside[b], highest[b], normal[b + 1], scales[b + 1]
-        block_slopes(
-            *(b, steps, bounds, flat, starts, offsets, seeds[b], dropped),
-            *gathered,
-            to_steps,
-            slopes,
-        )
+        left = apart[b], highest[b], normal[b + 1], scales[b + 1]
+        chance = seeds[b], dropped
+        block_slopes(b, steps, bounds, flat, starts, offsets, *chance, *left, to_steps, slopes)
     to = vector(slopes, starts, 1), vector(slopes, starts, 2), vector(slopes, starts, 3)
-    finish_backward(to_steps, steps[1], normal[0], scales[0], gain, NEVER, NEVER, found, none, *to)
-    add_product(found, at_stem, matrix(slopes, starts, 0, at_stem.shape[1]))
+    finish_backward(
+        to_steps, steps[1], normal[0], scales[0], gain, NEVER, NEVER, dim, found, found, *to
+    )
+    stem_slopes = matrix(slopes, starts, 0, at_stem.shape[1])
+    stem_slopes += np.dot(found.T, at_stem)
+
+
+@compiled
+@no_type_check
+def turned_weights(flat, starts, blocks, dim, offsets):
+    """Weights of the blocks as the way forward reads them: a line an input, in whole vectors."""
+    narrow = dim // 4
+    thin, wide = in_vectors(narrow), in_vectors(dim - narrow)
+    turned = np.zeros((blocks, 2 * dim * thin + offsets * narrow * wide), np.float32)
+    for b in range(blocks):
+        part, place = STEM_PARTS + b * BLOCK_PARTS, 0
+        for number, inputs, lanes in (
+            (part, dim, thin),
+            (part + 3, dim, thin),
+            (part + 2, offsets * narrow, wide),
+        ):
+            weights = matrix(flat, starts, number, inputs)
+            for k in range(len(weights)):
+                for s in range(inputs):
+                    turned[b, place + s * lanes + k] = weights[k, s]
+            place += inputs * lanes
+    return turned
 
 
 @compiled
 @no_type_check
 def read_block(
-    b, steps, bounds, flat, starts, offsets, seed, dropped, beside, highest, normal, scales
+    b, steps, bounds, flat, starts, turned, offsets, seed, dropped, apart, highest, normal, scales
 ):
     """Fills the steps of block ``b``, and what its slopes need."""
-    first, dim = STEM_PARTS + b * BLOCK_PARTS, steps.shape[2]
-    past = steps[b + 1]
-    narrow = np.dot(past, matrix(flat, starts, first, dim).T)
-    gather(narrow, vector(flat, starts, first + 1), bounds, offsets, beside)
+    first, rows, dim = STEM_PARTS + b * BLOCK_PARTS, bounds[-1], steps.shape[2]
+    past, narrow, weights = steps[b + 1], dim // 4, turned[b]
+    thin, wide = in_vectors(narrow), in_vectors(dim - narrow)
+    found = room_for(rows, thin)
+    fill_products(past, 0, dim, 1, weights, 0, thin, once(dim), found, 0, thin, rows, thin)
+    set_apart(found, vector(flat, starts, first + 1), bounds, offsets, apart)
+    far = room_for(rows, wide)
+    turns = np.empty((len(offsets), 3), np.int64)
+    for n in range(len(offsets)):
+        turns[n, 0], turns[n, 1], turns[n, 2] = offsets[n] * thin, n * narrow * wide, narrow
+    for clip in range(len(bounds) - 1):
+        at, length = apart_place(bounds, clip, offsets), bounds[clip + 1] - bounds[clip]
+        fill_products(
+            *(apart, at * thin, thin, 1, weights, 2 * dim * thin, wide, turns),
+            *(far, bounds[clip] * wide, wide, length, wide),
+        )
     fill_highest(past, bounds, highest)
-    far = np.dot(beside, matrix(flat, starts, first + 2, beside.shape[1]).T)
-    near = np.dot(highest, matrix(flat, starts, first + 3, dim).T)
+    near = found
+    fill_products(
+        highest, 0, dim, 1, weights, dim * thin, thin, once(dim), near, 0, thin, rows, thin
+    )
     biases = vector(flat, starts, first + 4)
     gain, shift = vector(flat, starts, first + 5), vector(flat, starts, first + 6)
-    out = steps[b + 2]
-    finish(far, near, biases, past, gain, shift, seed, dropped, out, normal, scales)
+    norm = gain, shift, seed, dropped
+    finish(far, near, dim - narrow, biases, past, *norm, steps[b + 2], normal, scales)
 
 
 @compiled
@@ -110,7 +193,7 @@ def block_slopes(
     offsets,
     seed,
     dropped,
-    beside,
+    apart,
     highest,
     normal,
     scales,
@@ -118,27 +201,92 @@ def block_slopes(
     slopes,
 ):
     """Adds the slopes of a block's weights; ``to_steps`` become those of the steps it read."""
-    first, dim = STEM_PARTS + b * BLOCK_PARTS, steps.shape[2]
-    rows, wide = beside.shape
+    first, rows, dim = STEM_PARTS + b * BLOCK_PARTS, bounds[-1], steps.shape[2]
     past, narrow = steps[b + 1], dim // 4
-    to_far = np.empty((rows, dim - narrow), np.float32)
-    to_near = np.empty((rows, narrow), np.float32)
+    width, thin, lanes = dim - narrow, in_vectors(narrow), in_vectors(dim)
+    to_far, to_near = room_for(rows, in_vectors(width)), room_for(rows, thin)
     to_biases = vector(slopes, starts, first + 4)
     to_norm = vector(slopes, starts, first + 5), vector(slopes, starts, first + 6)
     finish_backward(
         *(to_steps, steps[b + 2], normal, scales),
-        *(vector(flat, starts, first + 5), seed, dropped),
+        *(vector(flat, starts, first + 5), seed, dropped, width),
         *(to_far, to_near, to_biases, *to_norm),
     )
-    add_product(to_far, beside, matrix(slopes, starts, first + 2, wide))
-    add_product(to_near, highest, matrix(slopes, starts, first + 3, dim))
-    to_beside = np.dot(to_far, matrix(flat, starts, first + 2, wide))
+    all_rows = once(rows)
+    place = starts[first + 3]
+    add_transposed_product(to_near, highest, all_rows, 0, narrow, dim, slopes, place, dim)
+    to_highest, more = room_for(rows, lanes), room_for(rows, lanes)
+    fill_products(
+        *(to_near, 0, thin, 1, flat, place, dim, once(narrow)),
+        *(to_highest, 0, lanes, rows, lanes),
+    )
     to_narrow = to_near  # as wide, and not needed any more
-    to_highest = np.dot(to_near, matrix(flat, starts, first + 3, dim))
-    scatter(to_beside, bounds, offsets, to_narrow, vector(slopes, starts, first + 1))
-    add_product(to_narrow, past, matrix(slopes, starts, first, dim))
-    more = np.dot(to_narrow, matrix(flat, starts, first, dim))
+    place = starts[first + 2]
+    add_far_slopes(to_far, apart, bounds, flat, place, offsets, narrow, to_narrow, slopes)
+    to_bias = vector(slopes, starts, first + 1)
+    for t in range(rows):
+        for k in range(narrow):
+            to_bias[k] += to_narrow[t, k]
+    place = starts[first]
+    add_transposed_product(to_narrow, past, all_rows, 0, narrow, dim, slopes, place, dim)
+    fill_products(
+        *(to_narrow, 0, thin, 1, flat, place, dim, once(narrow)), *(more, 0, lanes, rows, lanes)
+    )
     spread_highest(past, bounds, to_highest, more, to_steps)
+
+
+@compiled
+@no_type_check
+def add_far_slopes(to_far, apart, bounds, flat, place, offsets, narrow, to_narrow, slopes):
+    """Adds the slopes of the weights ``far``, at ``place``; fills those of what they read."""
+    width, step = 3 * narrow, len(offsets) * narrow
+    wide, thin = to_far.shape[1], apart.shape[1]
+    to_apart = np.empty((len(apart), wide), np.float32)
+    set_apart(to_far, np.zeros(width, np.float32), bounds, offsets, to_apart)
+    clips = len(bounds) - 1
+    turns, back = np.empty((clips, 3), np.int64), np.empty((len(offsets), 3), np.int64)
+    for n in range(len(offsets)):
+        back[n, 0], back[n, 1], back[n, 2] = -offsets[n] * wide, n * narrow, width
+    for clip in range(clips):
+        at, length = apart_place(bounds, clip, offsets), bounds[clip + 1] - bounds[clip]
+        turns[clip, 0], turns[clip, 1], turns[clip, 2] = at * wide, at * thin, length
+        fill_products(
+            *(to_apart, at * wide, wide, 1, flat, place, step, back),
+            *(to_narrow, bounds[clip] * thin, thin, length, thin),
+        )
+    for n in range(len(offsets)):
+        shift, begin = offsets[n] * thin, place + n * narrow
+        add_transposed_product(to_apart, apart, turns, shift, width, narrow, slopes, begin, step)
+
+
+@compiled
+@no_type_check
+def apart_place(bounds, clip, offsets):
+    """Where a clip begins if clips are kept apart."""
+    return bounds[clip] + (clip + 1) * offsets[-1]
+
+
+@compiled
+@no_type_check
+def apart_rows(bounds, offsets):
+    """Rows of clips that are kept apart."""
+    return bounds[-1] + len(bounds) * offsets[-1] + SPARE
+
+
+@compiled
+@no_type_check
+def set_apart(steps, bias, bounds, offsets, apart):
+    """Fills ``apart`` with steps + bias, and with zeros between the clips."""
+    place = 0
+    for clip in range(len(bounds) - 1):
+        at = apart_place(bounds, clip, offsets)
+        apart[place:at] = 0
+        for t in range(bounds[clip], bounds[clip + 1]):
+            for k in range(len(bias)):
+                apart[at, k] = steps[t, k] + bias[k]
+            at += 1
+        place = at
+    apart[place:] = 0
 
 
 @compiled
@@ -147,20 +295,21 @@ def read_out(steps, bounds, flat, starts, kept, own, other, share, slopes):
     """The slopes of the last steps; those of the read-out's weights are added to ``slopes``."""
     clips, dim = len(bounds) - 1, steps.shape[1]
     last = len(starts) - 3
-    pool, places = np.empty((clips, 2 * dim), np.float32), np.empty((clips, dim), np.int64)
+    pool, places = np.empty((clips, 2 * dim), np.float32), np.empty((clips, dim), np.int32)
     fill_pooled(steps, bounds, pool, places)
     pool *= kept
     read = matrix(flat, starts, last, 2 * dim)
     outputs = np.dot(pool, read.T)
     outputs += vector(flat, starts, last + 1)
     fill_loss_slopes(outputs, own, other, share)
-    add_product(outputs, pool, matrix(slopes, starts, last, 2 * dim))
+    to_read = matrix(slopes, starts, last, 2 * dim)
+    to_read += np.dot(outputs.T, pool)
     to_bias = vector(slopes, starts, last + 1)
     for clip in range(clips):
         to_bias += outputs[clip]
     to_pool = np.dot(outputs, read)
     to_pool *= kept
-    to_steps = np.empty(steps.shape, np.float32)
+    to_steps = np.empty((bounds[-1], dim), np.float32)
     spread_pooled(to_pool, bounds, places, to_steps)
     return to_steps
 
@@ -181,13 +330,6 @@ def fill_loss_slopes(outputs, own, other, share):
         total = row.sum()
         for k in range(len(row)):
             row[k] = row[k] / total - share * wanted[k] - rest * others[k]
-
-
-@compiled
-@no_type_check
-def add_product(left, right, total):
-    """Adds left' right to ``total``."""
-    total += np.dot(left.T, right)
 
 
 @compiled

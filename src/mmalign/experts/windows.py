@@ -6,8 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float32, Int64
 
+from mmalign.align.kernels.kept import Kernel
 from mmalign.data.clip import Steps
-from mmalign.experts.kernels import add_answers
+
+add_answers = Kernel("experts.kernels", "add_answers")
 
 WIDTHS = (1, 2, 3)
 BLOCK = 512
@@ -30,32 +32,36 @@ class Windows:
         """Mean and maximum of every detector over the steps, one row a clip of any length."""
         found = []
         for width, weights, bias in zip(WIDTHS, self.weights, self.biases, strict=True):
-            long = [_at_least(steps, width) for steps in clips]
-            counts = np.array([len(steps) - width + 1 for steps in long], np.float32)
+            lengths, together = _at_least(clips, width)
             totals = np.zeros((len(clips), len(bias)), np.float32)
             highest = np.zeros_like(totals)
-            together = np.concatenate(long)
-            owners = _owners([len(steps) for steps in long], width)
+            owners = _owners(lengths, width)
             for start in range(0, len(owners), BLOCK):
                 rows = _windows(together[start : start + BLOCK + width - 1], width)
                 add_answers(rows @ weights, owners[start:], bias, totals, highest)
+            counts = (lengths - width + 1).astype(np.float32)
             found += [totals / counts[:, None], highest]
         return np.concatenate(found, axis=1)
 
 
-def _at_least(steps: Steps, width: int) -> Float32[np.ndarray, "time channels"]:
-    """The steps; a clip of fewer is padded with its last one."""
-    steps = np.asarray(steps, np.float32)
-    if len(steps) >= width:
-        return steps
-    return np.concatenate([steps, np.repeat(steps[-1:], width - len(steps), axis=0)])
+def _at_least(
+    clips: Sequence[Steps], width: int
+) -> tuple[Int64[np.ndarray, " clips"], Float32[np.ndarray, "time channels"]]:
+    """Lengths, and steps one after the other; a clip of fewer is padded with its last one."""
+    lengths = np.array([len(steps) for steps in clips])
+    together = np.concatenate(clips, dtype=np.float32)
+    missing = np.maximum(width - lengths, 0)
+    if missing.any():
+        times = np.ones(len(together), np.int64)
+        times[np.cumsum(lengths) - 1] += missing
+        together = np.repeat(together, times, axis=0)
+    return lengths + missing, together
 
 
-def _owners(lengths: Sequence[int], width: int) -> Int64[np.ndarray, " windows"]:
+def _owners(lengths: Int64[np.ndarray, " clips"], width: int) -> Int64[np.ndarray, " windows"]:
     """The clip of each window over clips one after the other; -1 where it lies in two."""
     owners = np.repeat(np.arange(len(lengths)), lengths)
-    for end in np.cumsum(lengths):
-        owners[end - width + 1 : end] = -1
+    owners[np.cumsum(lengths)[:, None] - np.arange(1, width)] = -1
     return owners[: len(owners) - width + 1]
 
 

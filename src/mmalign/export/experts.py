@@ -83,7 +83,7 @@ def _evidence(read: Sequences, member: ModalityExperts) -> Value:
     """What the experts of a member say, in float64."""
     fixed, learned = _ridge(read, member.ridge), _taps(read, member.taps)
     if len(member.ridge.ridge.intercept) == 1:
-        return (fixed + learned) / 2.0
+        return fixed * (1 - member.share) + learned * member.share
     return (learned * NETWORK_GAIN + fixed) * AGREEMENT
 
 

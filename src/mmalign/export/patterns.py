@@ -6,7 +6,7 @@ its last bit can fall on the other side. So sums are taken in the order of the c
 
 import numpy as np
 
-from mmalign.experts.kernels import TAPS
+from mmalign.experts.layout import TAPS
 from mmalign.experts.patterns import KERNELS, Patterns
 from mmalign.export.graph import Graph, Value
 from mmalign.export.sequences import Sequences

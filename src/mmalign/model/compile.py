@@ -1,4 +1,4 @@
-"""Compile the kernels of the network ahead of their first use, those of the alignment included."""
+"""Compile the network's kernels ahead of their first use: `python -m mmalign.model.compile`."""
 
 from typing import Any
 
@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from mmalign.align.compile import compile_kernels as compile_alignment
 from mmalign.align.compiled import DTYPES, kernels
+from mmalign.align.kernels.kept import Kernel, keep_for_reading
 from mmalign.model.config import BackboneConfig
 from mmalign.model.encoder import Encoder
 from mmalign.model.fusion import Fusion
@@ -23,7 +23,9 @@ def compile_kernels() -> bool:
         gru_states(gru, torch.zeros(1, 2, 2, dtype=dtype)).sum().backward()  # type: ignore[no-untyped-call]
     _read_a_clip()
     _train_on_a_clip()
-    return compile_alignment()
+    used = ("encode_all", "impute_all", "answer_all")
+    keep_for_reading("network", [Kernel("model.kernels.clip", name) for name in used])
+    return True
 
 
 def _read_a_clip() -> None:
@@ -47,3 +49,7 @@ def _train_on_a_clip() -> None:
     config = BackboneConfig(dim=16, heads=1, compiled_layers=True)
     hidden = Encoder(2, config)(torch.zeros(1, 3, 2), torch.tensor([3]))
     Fusion(config, 2)(hidden, hidden).sum().backward()
+
+
+if __name__ == "__main__":
+    compile_kernels()

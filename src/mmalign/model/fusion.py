@@ -1,6 +1,5 @@
 """Cross-modal attention in all directions."""
 
-import itertools
 from collections.abc import Sequence
 from types import ModuleType
 from typing import cast
@@ -16,6 +15,7 @@ from mmalign.model.compiled_layers import read as read_memory
 from mmalign.model.config import BackboneConfig
 from mmalign.model.hidden import Hidden, is_valid
 from mmalign.model.positions import position_table, scaled_positions
+from mmalign.model.readings import readings
 
 
 class CrossAttention(nn.Module):
@@ -93,17 +93,6 @@ class Fusion(nn.Module):
             layers = cast(CrossAttention, read).layers
             found[reader].append(read_memory(compiled, layers, hidden[reader].head, source, places))
         return torch.cat([_mean(heads) for heads in found], dim=-1)
-
-
-def readings(modalities: int) -> tuple[tuple[int, int], ...]:
-    """Who reads whom, reader by reader.
-
-    >>> readings(1), readings(2)
-    (((0, 0),), ((0, 1), (1, 0)))
-    """
-    if modalities == 1:
-        return ((0, 0),)
-    return tuple(itertools.permutations(range(modalities), 2))
 
 
 def _mean(heads: list[Tensor]) -> Float[Tensor, "batch dim"]:

@@ -1,77 +1,101 @@
-"""Weights of a network as flat arrays, in the order in which the kernels of one clip read them."""
+"""Weights of a network as flat arrays, in the order in which the kernels of one clip read them.
 
-from collections.abc import Iterable, Iterator
-from typing import cast
+Weights are arrays by the names that they have in `Model.state_dict`. No torch.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
-from torch import Tensor, nn
+from jaxtyping import Float
 
-from mmalign.model.attention import Attention, PreNormLayer, TransformerLayer
-from mmalign.model.backbone import Backbone
-from mmalign.model.encoder import Encoder
-from mmalign.model.fusion import CrossAttention
-from mmalign.model.packing import Flat, array_of, joined, packed_linear, packed_matrix, padded
+from mmalign.model.lines import Flat, joined, padded
+
+Weights = Mapping[str, Float[np.ndarray, "..."]]
+"""Arrays by name."""
 
 
-def packed_encoder(encoder: Encoder, mean: Flat, scale: Flat) -> Flat:
+def packed_encoder(weights: Weights, layers: int, mean: Flat, scale: Flat) -> Flat:
     """What `encode` reads; features lose the mean and are divided by the scale."""
-    dim, features, kernel = encoder.project.weight.shape
-    bias = cast(Tensor, encoder.project.bias)
+    project = weights["project.weight"]
+    dim, features, kernel = project.shape
     # [dim, features, kernel] to a line for each of the features of each step that is seen.
-    project = array_of(encoder.project.weight).transpose(2, 1, 0).reshape(kernel * features, dim)
-    gap = np.zeros(dim, np.float32) if encoder.gap is None else array_of(encoder.gap)
+    lines = project.transpose(2, 1, 0).reshape(kernel * features, dim)
+    gap = weights.get("gap", np.zeros(dim, np.float32))
     return joined(
         [mean, 1 / scale],
-        [padded(array_of(encoder.cls)[None]), padded(gap[None])],
-        [padded(project), padded(array_of(bias)[None])],
-        *(_self_layer(layer) for layer in cast(Iterable[TransformerLayer], encoder.layers)),
-        _norm(encoder.norm),
+        [padded(weights["cls"][None]), padded(gap[None])],
+        [padded(lines), padded(weights["project.bias"][None])],
+        *(_self_layer(under(weights, f"layers.{number}.")) for number in range(layers)),
+        _norm(weights, "norm"),
     )
 
 
-def packed_answer(backbone: Backbone) -> Flat:
+def packed_answer(weights: Weights, readings: int, layers: int) -> Flat:
     """What `answer` reads: the fusion and the head."""
     parts: list[Iterable[Flat]] = []
-    for read in cast(Iterable[CrossAttention], backbone.fuse.readers):
-        parts += [_cross_layer(layer) for layer in cast(Iterable[TransformerLayer], read.layers)]
-        parts.append(_norm(read.norm))
-    first, last = cast(nn.Linear, backbone.head[0]), cast(nn.Linear, backbone.head[2])
-    return joined(*parts, packed_linear(first), packed_linear(last))
+    for number in range(readings):
+        read = under(weights, f"fuse.readers.{number}.")
+        parts += [_cross_layer(under(read, f"layers.{number}.")) for number in range(layers)]
+        parts.append(_norm(read, "norm"))
+    return joined(*parts, _linear(weights, "head.0"), _linear(weights, "head.2"))
 
 
-def _self_layer(layer: TransformerLayer) -> Iterator[Flat]:
-    attention = layer.attention
-    yield from packed_linear(attention.query)
-    for weight, bias in _keys_and_values(attention):
-        yield from packed_matrix(weight, bias)
-    yield from _rest(layer)
+def packed_fitter(weights: Weights) -> Flat:
+    """What `impute` reads: both GRUs and the projection."""
+    parts = [
+        _matrix(weights[f"{gru}.weight_{kind}_l0"], weights[f"{gru}.bias_{kind}_l0"])
+        for gru in ("forward_gru", "backward_gru")
+        for kind in ("ih", "hh")
+    ]
+    return joined(*parts, _linear(weights, "project"))
 
 
-def _cross_layer(layer: TransformerLayer) -> Iterator[Flat]:
+def under(weights: Weights, start: str) -> dict[str, Float[np.ndarray, "..."]]:
+    """The weights whose names begin like this, by the rest of their names."""
+    return {name.removeprefix(start): w for name, w in weights.items() if name.startswith(start)}
+
+
+def _self_layer(weights: Weights) -> Iterator[Flat]:
+    yield from _linear(weights, "attention.query")
+    for weight, bias in _keys_and_values(weights):
+        yield from _matrix(weight, bias)
+    yield from _rest(weights)
+
+
+def _cross_layer(weights: Weights) -> Iterator[Flat]:
     """The same, with a line for each output of keys and values."""
-    attention = layer.attention
-    yield from packed_linear(attention.query)
-    for weight, bias in _keys_and_values(attention):
-        yield padded(array_of(weight))
-        yield padded(array_of(bias)[None])
-    yield from _rest(layer)
+    yield from _linear(weights, "attention.query")
+    for weight, bias in _keys_and_values(weights):
+        yield padded(weight)
+        yield padded(bias[None])
+    yield from _rest(weights)
 
 
-def _rest(layer: TransformerLayer) -> Iterator[Flat]:
-    yield from packed_linear(layer.attention.out)
-    yield from _norm(layer.norm)
-    yield from packed_linear(layer.widen)
-    yield from packed_linear(layer.narrow)
-    yield from _norm(layer.norm_wide if isinstance(layer, PreNormLayer) else layer.norm)
+def _rest(weights: Weights) -> Iterator[Flat]:
+    yield from _linear(weights, "attention.out")
+    yield from _norm(weights, "norm")
+    yield from _linear(weights, "widen")
+    yield from _linear(weights, "narrow")
+    yield from _norm(weights, "norm_wide" if "norm_wide.weight" in weights else "norm")
 
 
-def _keys_and_values(attention: Attention) -> Iterable[tuple[Tensor, Tensor]]:
-    both = attention.key_value
-    return zip(both.weight.chunk(2), both.bias.chunk(2), strict=True)
+def _keys_and_values(weights: Weights) -> Iterable[tuple[Flat, Flat]]:
+    both = weights["attention.key_value.weight"], weights["attention.key_value.bias"]
+    return zip(*(np.split(one, 2) for one in both), strict=True)
 
 
-def _norm(norm: nn.Module) -> Iterator[Flat]:
-    """Gain and bias; nothing of an identity."""
-    if isinstance(norm, nn.LayerNorm):
-        yield padded(array_of(norm.weight)[None])
-        yield padded(array_of(norm.bias)[None])
+def _linear(weights: Weights, name: str) -> Iterator[Flat]:
+    return _matrix(weights[f"{name}.weight"], weights[f"{name}.bias"])
+
+
+def _matrix(weight: Flat, bias: Flat) -> Iterator[Flat]:
+    """A line for each input, of a matrix that has one for each output, and the bias."""
+    yield padded(weight.T)
+    yield padded(bias[None])
+
+
+def _norm(weights: Weights, name: str) -> Iterator[Flat]:
+    """Gain and bias; nothing where there is no norm."""
+    if f"{name}.weight" in weights:
+        yield padded(weights[f"{name}.weight"][None])
+        yield padded(weights[f"{name}.bias"][None])

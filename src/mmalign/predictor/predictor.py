@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,17 +9,16 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from mmalign.data.arrow import table_of
 from mmalign.data.batching import Batch, Batches, Watch
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task
 from mmalign.errors import DataError, MMAlignError
 from mmalign.evaluation.floors import score
-from mmalign.evaluation.predictions import prediction_columns, presence_columns
 from mmalign.imputers.bank import Direction
 from mmalign.model.streams import Streams, to_streams
 from mmalign.predictor.members import mean_outputs, member_prefix, split_members
 from mmalign.predictor.model import Model, main_loss
+from mmalign.predictor.tables import Answers, answer_table, in_terms_of
 
 EVALUATION_BATCH = 128
 EVALUATION_CELLS = 1 << 20
@@ -167,17 +165,6 @@ class Predictor:
         return score(self.task, self.to_labels(outputs), labels) | {"loss": loss.item()}
 
 
-def in_terms_of(
-    task: Task, outputs: Float[np.ndarray, "clips outputs"], mean: float, scale: float
-) -> Labels:
-    """Outputs in the terms of a task: the class that is largest, or a number that was scaled."""
-    if isinstance(task, Classification):
-        chosen: Labels = outputs.argmax(axis=-1)
-        return chosen
-    values: Labels = outputs[:, 0] * np.float32(scale) + np.float32(mean)
-    return values.astype(np.float32, copy=False)
-
-
 def check_finite(answers: Float[Tensor, "clips ..."], ids: Sequence[str]) -> None:
     """Refuse what argmax would take for the first class, and a picture for nothing at all.
 
@@ -217,23 +204,25 @@ def prediction_table(
         present: Which clips of a pair had their victim before the method looked at them.
         outputs: The predictor's outputs on these splits, where they are known already.
     """
-    tables = []
-    for name, split in splits.items():
-        found = predictor.outputs(split) if outputs is None else outputs[name]
-        columns = {"split": [name] * len(split), **_columns(predictor, split, found)}
-        if predictor.model.pair is None:
-            columns |= presence_columns(predictor.modalities, split)
-        else:
-            victim = predictor.victim
-            has = split.is_present(victim) if present is None else present[name]
-            columns[f"has_{victim}"] = has.tolist()
-        tables.append(table_of(columns))
-    return pa.concat_tables(tables, promote_options="default")
+    answers = {
+        name: _answers(
+            predictor, split, predictor.outputs(split) if outputs is None else outputs[name]
+        )
+        for name, split in splits.items()
+    }
+    victim = None if predictor.model.pair is None else predictor.victim
+    return answer_table(
+        predictor.task,
+        answers,
+        modalities=predictor.modalities,
+        victim=victim,
+        present=present,
+    )
 
 
-def _columns(
+def _answers(
     predictor: Predictor, split: Split, outputs: Float[Tensor, "clips outputs"]
-) -> dict[str, Any]:
+) -> Answers:
     is_classified = isinstance(predictor.task, Classification)
     shares = outputs.softmax(dim=-1).numpy() if is_classified else None
-    return prediction_columns(predictor.task, split, predictor.to_labels(outputs), shares)
+    return Answers(split, predictor.to_labels(outputs), shares)

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from mmalign.data.dataset import Dataset
-from mmalign.data.fingerprint import dataset_hash
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Task
 from mmalign.version import __version__
@@ -17,12 +16,18 @@ def task_in_words(task: Task) -> str:
     return "regression"
 
 
-def data_in_words(dataset: Dataset, protocol: Mapping[str, Any] | None) -> str:
-    """What a model was trained and tested on, what was taken away, and what that means."""
+def data_in_words(dataset: Dataset, content: str, protocol: Mapping[str, Any] | None) -> str:
+    """What a model was trained and tested on, what was taken away, and what that means.
+
+    Args:
+        dataset: The data.
+        content: Its hash, which takes a second for each gigabyte: who trains knows it already.
+        protocol: What was taken away.
+    """
     counts = ", ".join(f"{name} {_clips(split)}" for name, split in dataset.splits.items())
     facts = ", ".join(f"{name} {value}" for name, value in (protocol or {}).items())
     return (
-        f"Data: {counts}; content hash `{dataset_hash(dataset)[:16]}`.\n"
+        f"Data: {counts}; content hash `{content[:16]}`.\n"
         f"Protocol: {facts or 'none, modalities are missing as they were recorded'}.\n"
         "Limits: scores hold for people, sensors and labels like these. Where people or videos are "
         "in two splits, scores are too good. A subset that few clips have is known less well.\n"

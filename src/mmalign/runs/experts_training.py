@@ -71,7 +71,7 @@ class ExpertsTraining:
         """Data, protocol and config."""
         return {
             "device": "cpu",
-            "data": dataset_hash(self._used),
+            "data": self._data_hash,
             "protocol": protocol_facts(self.protocols),
             "config": self._config(),
         }
@@ -108,7 +108,7 @@ class ExpertsTraining:
         result = outcome.result(self._config(), protocol_facts(self.protocols), first)
         write_json(folder / TIMING, {"seconds": seconds})
         write_json(folder / RESULT, result)
-        about = data_in_words(self._used, protocol_facts(self.protocols))
+        about = data_in_words(self._used, self._data_hash, protocol_facts(self.protocols))
         write_saved(folder, saved_experts(model, f"{about}\n{subsets_summary(result)}"))
         return result
 
@@ -122,6 +122,10 @@ class ExpertsTraining:
 
     def _fresh(self) -> Experts:
         return Experts(list(self._used.dims), seed=self.seed, epochs=self.epochs)
+
+    @cached_property
+    def _data_hash(self) -> str:
+        return dataset_hash(self._used)
 
     @cached_property
     def _used(self) -> Dataset:

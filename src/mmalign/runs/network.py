@@ -1,7 +1,4 @@
-"""A network in a file: what it reads and imputes, and its weights under lasting names.
-
-The paper's pair keeps the words and names that its files always had.
-"""
+"""A network in a file: what it reads and imputes, and its weights under lasting names."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict
@@ -15,20 +12,9 @@ from mmalign.imputers.bank import Direction
 from mmalign.model.loading import check_weights
 from mmalign.predictor.model import Model
 from mmalign.predictor.scaling import AS_PRINTED, Scaling
+from mmalign.runs.names import PAIR, described, renamed
 from mmalign.training.config import Config
 from mmalign.training.methods import build_model
-
-PAIR = {
-    "backbone.encoders.0.": "backbone.encode_visible.",
-    "backbone.encoders.1.": "backbone.encode_victim.",
-    "backbone.fuse.readers.0.": "backbone.fuse.visible_reads_victim.",
-    "backbone.fuse.readers.1.": "backbone.fuse.victim_reads_visible.",
-    "scalers.0.": "visible_scaler.",
-    "scalers.1.": "victim_scaler.",
-    "bank.ways.0.imputer.": "imputer.",
-    "bank.ways.0.length_ratio": "length_ratio",
-}
-"""From the start of a name in memory to the one in a pair's file."""
 
 
 def network_settings(model: Model) -> dict[str, Any]:
@@ -44,7 +30,7 @@ def network_weights(model: Model) -> dict[str, Tensor]:
     """The weights under the names of their file."""
     names = PAIR if model.pair is not None else {}
     return {
-        _renamed(name, names): tensor.detach().cpu().contiguous()
+        renamed(name, names): tensor.detach().cpu().contiguous()
         for name, tensor in model.state_dict().items()
     }
 
@@ -57,10 +43,11 @@ def network_from(
     Raises:
         KeyError, RuntimeError, TypeError, ValueError: If they do not fit each other.
     """
-    modalities, directions, names = _described(settings)
+    modalities, ends, names = described(settings)
+    directions = [Direction(*one) for one in ends]
     dims = {name: settings["features"][name] for name in modalities}
     scalings = {name: Scaling(**s) for name, s in settings.get("scalings", {}).items()}
-    known = {_renamed(name, names): tensor for name, tensor in weights.items()}
+    known = {renamed(name, names): tensor for name, tensor in weights.items()}
     gapped = [m for place, m in enumerate(modalities) if f"backbone.encoders.{place}.gap" in known]
 
     def make() -> Model:
@@ -85,17 +72,6 @@ def network_title(model: Model) -> str:
     return f"{', '.join(model.modalities)}, any of which may be missing"
 
 
-def _described(
-    settings: Mapping[str, Any],
-) -> tuple[tuple[str, ...], list[Direction], dict[str, str]]:
-    """Modalities, directions, and how names of the file become names in memory."""
-    if "visible" in settings:
-        pair = Direction(settings["visible"], settings["victim"])
-        return tuple(pair), [pair], {filed: known for known, filed in PAIR.items()}
-    directions = [Direction(*ends) for ends in settings["directions"]]
-    return tuple(settings["modalities"]), directions, {}
-
-
 def _check_parts(
     config: Config, modalities: Collection[str], directions: Collection[Direction], *, most: int
 ) -> None:
@@ -108,10 +84,3 @@ def _check_parts(
     fusions = config.fusion_layers * max(len(modalities), len(directions))
     if max(encoders, fusions) > most:
         raise ValueError(f"{encoders} encoder and {fusions} fusion layers, but {most} tensors")
-
-
-def _renamed(name: str, starts: Mapping[str, str]) -> str:
-    for start, other in starts.items():
-        if name.startswith(start):
-            return other + name.removeprefix(start)
-    return name

@@ -75,7 +75,7 @@ class NetworkTraining:
         """Device, data, protocol and config."""
         return {
             "device": self.device.type,
-            "data": dataset_hash(self._used),
+            "data": self._data_hash,
             "protocol": protocol_facts(self.protocols),
             "config": {**config_to_json(self.config), "modalities": list(self._names)},
         }
@@ -111,7 +111,7 @@ class NetworkTraining:
         found = outcome.result(protocol_facts(self.protocols), self._first)
         result = {**found, "subsets": without_nan(scored)}
         scores = scores_in_words(result, keep=self.config.keep).lstrip()
-        about = data_in_words(self._used, protocol_facts(self.protocols))
+        about = data_in_words(self._used, self._data_hash, protocol_facts(self.protocols))
         in_words = f"{about}\n{scores}\n{subsets_summary(result)}"
         write_outcome(outcome, result, in_words, folder)
         return result
@@ -119,6 +119,10 @@ class NetworkTraining:
     @property
     def _names(self) -> tuple[str, ...]:
         return tuple(self._used.dims)
+
+    @cached_property
+    def _data_hash(self) -> str:
+        return dataset_hash(self._used)
 
     @cached_property
     def _used(self) -> Dataset:

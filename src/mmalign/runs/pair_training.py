@@ -99,7 +99,7 @@ class PairTraining:
         protocol.masks(self.dataset).save(folder / MASKS)
         facts = {k: v for k, v in asdict(protocol).items() if k != "setting"}
         result = outcome.result(facts, self.dataset)
-        about = data_in_words(self.dataset, facts)
+        about = data_in_words(self.dataset, self._whole_hash, facts)
         in_words = f"{about}\n{summary(result, keep=self.config.keep)}"
         write_outcome(outcome, result, in_words, folder)
         return result
@@ -122,6 +122,12 @@ class PairTraining:
             protocol.setting: seen_by(method, self.dataset, protocol.masks(self.dataset))
             for protocol in self.protocols
         }
+
+    @property
+    def _whole_hash(self) -> str:
+        """That of all modalities, which may be more than the pair or in another order."""
+        is_pair = tuple(self.dataset.dims) == (self.visible, self.victim)
+        return self._data_hash if is_pair else dataset_hash(self.dataset)
 
     @cached_property
     def _data_hash(self) -> str:

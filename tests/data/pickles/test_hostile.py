@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 
 def read_hostile(folder: Path, *words: str) -> dict:
     command = [sys.executable, str(Path(__file__).with_name("hostile.py")), str(folder), *words]

@@ -5,18 +5,21 @@ runs outside pytest: without the type checks of tests, as users run it, and wher
 interpreter is seen as one.
 """
 
+import atexit
 import importlib.util
 import json
-import os
 import random
 import resource
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 import traceback
 from collections import Counter
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from mmalign.data import open_dataset, synthetic_twin, write_native
@@ -25,6 +28,8 @@ from mmalign.data.twin import TwinConfig
 from mmalign.errors import DataError
 
 SECONDS = 10
+IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
+"""Where files are written: a disk would be kept busy with files that live for a millisecond."""
 
 
 def load_samples() -> dict:
@@ -64,25 +69,28 @@ def mutate(content: bytes, rng: random.Random) -> bytes:
     return bytes(data)
 
 
-def fork_worker(files, out, *, total_bytes) -> None:
-    """Like `run_worker`, with h5py already imported: a fork takes 5 ms, a new Python 300."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.dup2(writing, 1)
-        limits = (*sequences.limits_for(total_bytes)[:2], SECONDS)
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(SECONDS)
-        os._exit(worker.main([str(out), *map(str, limits), *map(str, files)]))
-    os.close(writing)
-    with os.fdopen(reading, "rb") as stream:
-        told = stream.read()
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+def fork_worker(files: Sequence[Path], out: Path, *, total_bytes: int) -> None:
+    """Like `sequences.run_worker`, in a fork of a small process."""
+    limits = (*sequences.limits_for(total_bytes)[:2], SECONDS)
+    process = _forking()
+    process.stdin.write(json.dumps([str(out), *map(str, limits), *map(str, files)]) + "\n")
+    process.stdin.flush()
+    code, told = json.loads(process.stdout.readline())
     if code == -signal.SIGALRM:
         raise TimeoutError("the worker did not end")
     if code:
-        raise sequences.refusal(code, told, files)
+        raise sequences.refusal(code, told.encode(), files)
+
+
+@cache
+def _forking() -> subprocess.Popen:
+    """The process that forks workers; it ends with its standard input."""
+    script = Path(__file__).with_name("csd_forks.py")
+    command = [sys.executable, "-I", str(script), worker.__file__]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen(command, text=True, **pipes)
+    atexit.register(process.communicate)  # so that its time counts as ours
+    return process
 
 
 def attempt(path: Path, folder: Path) -> str:
@@ -106,7 +114,7 @@ def on_alarm(*_) -> None:
 
 def fuzz(name: str, build, mutants: int, rng: random.Random) -> Counter:
     outcomes: Counter = Counter()
-    with tempfile.TemporaryDirectory() as temporary:
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as temporary:
         folder = Path(temporary)
         path = build(folder)
         files = sorted(file for file in folder.rglob("*") if file.is_file())
@@ -139,8 +147,6 @@ def fuzz(name: str, build, mutants: int, rng: random.Random) -> Counter:
 
 def main() -> None:
     mutants, seed, *names = sys.argv[1:]
-    import h5py  # noqa: F401 - so that forked workers have it
-
     sequences.run_worker = fork_worker
     signal.signal(signal.SIGALRM, on_alarm)
     builders = {n: b for n, b in load_samples().items() if not names or n in names}

@@ -6,6 +6,8 @@ import pytest
 
 from tests.forked import run_module
 
+pytestmark = pytest.mark.long
+
 
 def fuzz(mutants: int, seed: int, *formats: str) -> dict:
     seconds = 120 + mutants

@@ -16,6 +16,8 @@ import pytest
 from tests.experiments.tiny import write_data
 from tests.forked import run_module
 
+pytestmark = pytest.mark.long
+
 
 def play(folder: Path, *arguments: object) -> dict:
     """All scenes, in a process of their own: see scenes.py."""

@@ -7,8 +7,10 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from mmalign.errors import MMAlignError
@@ -22,12 +24,15 @@ SETTINGS = ["dim=8", "heads=2", "window=2", "batch_size=16", "epochs=2"]
 SMALL = [word for setting in SETTINGS for word in ("--set", setting)]
 
 
+def command(data: Path, out: Path, *words: object) -> list[str]:
+    whole = [sys.executable, "-m", "mmalign.cli.main", "bench", data, *WORDS, *SMALL]
+    return [*map(str, whole), "--methods", "zero-fill,mmalign", "--out", *map(str, (out, *words))]
+
+
 def bench(
     data: Path, out: Path, *words: object, env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "mmalign.cli.main", "bench", data, *WORDS, *SMALL]
-    command += ["--methods", "zero-fill,mmalign", "--out", out, *words]
-    return subprocess.run([*map(str, command)], capture_output=True, text=True, env=env)
+    return subprocess.run(command(data, out, *words), capture_output=True, text=True, env=env)
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +82,35 @@ def test_a_cluster_that_runs_already(data, local, tmp_path):
         cluster.wait()
     assert done.returncode == 1, done.stderr
     assert results(tmp_path / "grid") == results(local)
+
+
+@pytest.mark.nightly
+def test_a_worker_of_ray_that_is_killed_costs_no_result(data, local, tmp_path):
+    out, told = tmp_path / "grid", tmp_path / "told"
+    words = command(data, out, "--engine", "ray", "--jobs", 2)
+    with told.open("w") as stream:
+        # Ray makes its workers nice; on a busy machine nobody would wait for them.
+        env = {**os.environ, "RAY_worker_niceness": "0"}
+        engine = subprocess.Popen(words, stdout=stream, stderr=stream, env=env)
+        locks = {out / "runs" / name / ".lock" for name in results(local)}
+        _kill_the_owner(psutil.Process(engine.pid), locks)
+        code = engine.wait()
+    assert code == 1, told.read_text()  # as without a kill: at survival 0.01 nothing is complete
+    assert "its worker was lost" in told.read_text()
+    assert results(out) == results(local)
+    assert (out / "results.csv").read_bytes() == (local / "results.csv").read_bytes()
+
+
+def _kill_the_owner(engine: psutil.Process, locks: set[Path]) -> None:
+    """Kill the first of its workers that is found to hold one of the locks."""
+    while engine.is_running() and engine.status() != psutil.STATUS_ZOMBIE:
+        for process in engine.children(recursive=True):
+            with suppress(psutil.Error):
+                if locks & {Path(file.path) for file in process.open_files()}:
+                    process.kill()
+                    return
+        time.sleep(0.02)  # a run takes half a second
+    pytest.fail("the command ended before a worker was at work")
 
 
 def _wait_for_port(port: int) -> None:

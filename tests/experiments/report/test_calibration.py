@@ -10,7 +10,7 @@ from mmalign.evaluation.calibration import ReliabilityBin
 from mmalign.experiments.grid import Grid, extend_grid
 from mmalign.experiments.job import Entry
 from mmalign.experiments.report.calibration import calibration
-from mmalign.experiments.report.pictures.reliability import reliability_picture
+from mmalign.experiments.report.pictures.reliability import in_lines, reliability_picture
 from mmalign.experiments.report.reliability import Reliability, reliability_table
 from mmalign.experiments.report.runs import read_runs
 from mmalign.experiments.report.subset_scores import SubsetPanel
@@ -79,6 +79,17 @@ def test_the_picture_shows_a_diagram_for_each_modality_and_for_all(found):
     text = " ".join(ET.fromstring(picture.light).itertext())
     assert all(title in text for title in (*NAMES, "arm + leg + voice"))
     assert "arm: 45 sure, 0 right, 1 clips, 90 sure, 80 right, 6 clips" in picture.alt
+
+
+@pytest.mark.parametrize(
+    ("title", "lines"),
+    [
+        ("arm + leg + voice", ["arm + leg + voice"]),
+        ("accelerometer + gyroscope", ["accelerometer +", "gyroscope"]),
+    ],
+)
+def test_titles_that_are_too_long_for_a_diagram_are_broken(title, lines):
+    assert in_lines(title).splitlines() == lines
 
 
 def test_the_report_has_the_chapter_where_bins_are_known(grid):

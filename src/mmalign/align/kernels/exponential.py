@@ -15,6 +15,17 @@ LOG_2_HIGH = 0.693147180369123816490
 LOG_2_LOW = 1.90821492927058770002e-10
 LOWEST = -708.0  # below, exp is no normal number any more and becomes exactly 0
 
+# The same for float32.
+SHORT_MAGIC = np.float32(1.5 * 2.0**23)
+SHORT_LOG2_E = np.float32(1.44269504)
+SHORT_LOG_2_HIGH = np.float32(0.693359375)
+SHORT_LOG_2_LOW = np.float32(-2.12194440e-4)
+SHORT_LOWEST = np.float32(-87.0)
+NOTHING, HALF, ONE = np.float32(0), np.float32(0.5), np.float32(1)
+THIRD_TERM, FOURTH_TERM = np.float32(1 / 6), np.float32(1 / 24)
+FIFTH_TERM, SIXTH_TERM = np.float32(1 / 120), np.float32(1 / 720)
+SEVENTH_TERM = np.float32(1 / 5040)
+
 
 @compiled
 @no_type_check
@@ -43,3 +54,26 @@ def exponential(exponents):
         p = p * r + 1.0
         p = p * r + 1.0
         exponents[i] = p * power_of_two(shifted) if exponent > LOWEST else 0.0
+
+
+@compiled
+@no_type_check
+def short_exponential(exponents, count):
+    """The first exponents become exp of them, within 2 ulp of float32; 0 below -87 and at -inf.
+
+    Exponents above 88 are not expected. Twice as many fit into a register, and half the terms do.
+    """
+    for i in range(count):
+        exponent = exponents[i]
+        x = max(exponent, SHORT_LOWEST)
+        shifted = x * SHORT_LOG2_E + SHORT_MAGIC
+        k = shifted - SHORT_MAGIC
+        r = x - k * SHORT_LOG_2_HIGH - k * SHORT_LOG_2_LOW
+        p = SEVENTH_TERM * r + SIXTH_TERM
+        p = p * r + FIFTH_TERM
+        p = p * r + FOURTH_TERM
+        p = p * r + THIRD_TERM
+        p = p * r + HALF
+        p = p * r + ONE
+        p = p * r + ONE
+        exponents[i] = p * power_of_two(shifted) if exponent > SHORT_LOWEST else NOTHING

@@ -11,7 +11,8 @@ from mmalign.align.kernels.private import is_private, private_folder
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compiles to machine code, once per machine where the result can be kept, without the GIL.
 
-    Products and sums may be fused, but nothing is reordered. Numba looks for a kept result under
+    Products and sums may be fused, but nothing is reordered: LLVM would take sums in one order or
+    another, depending on where arrays happen to lie in memory. Numba looks for a kept result under
     the file of the function that Python calls: after editing what that function uses, delete
     ``__pycache__``.
     """
@@ -22,15 +23,6 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compiles to machine code that becomes part of whatever kernel uses it."""
     jit: Callable[..., Any] = _jit(function, forceinline=True)
-    return jit
-
-
-def reordered(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compiles as `compiled` does, but sums are taken in the order that is fastest.
-
-    They then differ in the last digits from one kind of CPU to another, as those of BLAS do.
-    """
-    jit: Callable[..., Any] = _jit(function, fastmath={"contract", "reassoc", "nsz"})
     return jit
 
 

@@ -156,6 +156,18 @@ def plus_above(typing_context, total, vector, threshold):
 
 @intrinsic
 @no_type_check
+def larger(typing_context, left, right):
+    """The larger number of each lane; the left one where the right one is NaN."""
+
+    def generate(context, builder, signature, arguments):
+        left, right = arguments
+        return builder.select(builder.fcmp_ordered(">", right, left), right, left)
+
+    return left(left, right), generate
+
+
+@intrinsic
+@no_type_check
 def larger_size(typing_context, top, vector):
     """The larger of ``top`` and the absolute value; NaN is passed over."""
 
@@ -188,16 +200,18 @@ def sum_of_lanes(typing_context, vector):
 @intrinsic
 @no_type_check
 def power_of_two(typing_context, shifted):
-    """2^k, where the lowest bits of the float64 ``shifted`` hold the integer k."""
+    """2^k, where the lowest bits of the float ``shifted`` hold the integer k."""
 
     def generate(context, builder, signature, arguments):
-        integer = ir.IntType(64)
+        kind = arguments[0].type
+        size, bias, mantissa = (64, 1023, 52) if kind == ir.DoubleType() else (32, 127, 23)
+        integer = ir.IntType(size)
         bits = builder.bitcast(arguments[0], integer)
-        bits = builder.add(bits, ir.Constant(integer, 1023))
-        bits = builder.shl(bits, ir.Constant(integer, 52))
-        return builder.bitcast(bits, ir.DoubleType())
+        bits = builder.add(bits, ir.Constant(integer, bias))
+        bits = builder.shl(bits, ir.Constant(integer, mantissa))
+        return builder.bitcast(bits, kind)
 
-    return types.float64(types.float64), generate
+    return shifted(shifted), generate
 
 
 @intrinsic
@@ -275,6 +289,21 @@ def eliminate(factors, i, di, rows, j, dj, count, out, o):
         factor = everywhere(number_at(factors, i + s * di))
         total = plus_product(total, factor, load(rows, j + s * dj))
     store(total, out, o)
+
+
+@inlined
+@no_type_check
+def total_of(numbers, i, count):
+    """Sum over s < count of numbers[i + s], in whole vectors and a rest."""
+    lanes = BYTES // numbers.itemsize
+    whole = count // lanes * lanes
+    vector = everywhere(numbers.dtype.type(0))
+    for s in range(0, whole, lanes):
+        vector = plus(vector, load(numbers, i + s))
+    total = sum_of_lanes(vector)
+    for s in range(whole, count):
+        total += number_at(numbers, i + s)
+    return total
 
 
 @inlined

@@ -95,7 +95,7 @@ class SubsetProtocol(_OfModalities, kind="subsets"):
 
     def _require(self, dataset: Dataset) -> None:
         dataset.require(*self.survival)
-        if all(self.survival.get(name, 1.0) == 0 for name in dataset.dims):
+        if all(self.survival.get(name) == 0 for name in dataset.dims):
             raise DataError(
                 "no modality would survive: every clip would lose everything",
                 fix="Give at least one of them a rate above 0.",

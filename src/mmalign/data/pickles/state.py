@@ -191,11 +191,23 @@ class Memo:
 
 def _memory(value: Any) -> int:
     """Bytes that a new value takes, those of its parts not counted."""
-    if isinstance(value, str):
-        small = SMALL_BYTES if type(value) is str else 2 * SMALL_BYTES
-        return small + (1 if value.isascii() else 4) * len(value)
-    if isinstance(value, list | tuple):
+    kind = type(value)  # asked of every value: the common kinds come first, each by one comparison
+    if kind is str:
+        return SMALL_BYTES + (1 if value.isascii() else 4) * len(value)
+    if kind is list or kind is tuple:
         return SMALL_BYTES + 8 * len(value)
+    if kind is int or kind is bool:
+        return 32 + int(value.bit_length()) // 7
+    if kind is float:
+        return 32
+    if kind is Python2Text:
+        return 2 * SMALL_BYTES + (1 if value.isascii() else 4) * len(value)
+    if value is None:
+        return OBJECT_BYTES
+    return _memory_of_others(value)
+
+
+def _memory_of_others(value: Any) -> int:
     if isinstance(value, np.ndarray):
         owner: Any = value
         while isinstance(owner, np.ndarray) and owner.base is not None:
@@ -203,6 +215,8 @@ def _memory(value: Any) -> int:
         return OBJECT_BYTES + (0 if isinstance(owner, memoryview) else int(value.nbytes))
     if isinstance(value, dict | set | frozenset):
         return SET_BYTES + ENTRY_BYTES * len(value)
+    if isinstance(value, str):  # a text scalar of numpy
+        return 2 * SMALL_BYTES + (1 if value.isascii() else 4) * len(value)
     if isinstance(value, int | float):
-        return 32 + (value.bit_length() // 7 if isinstance(value, int) else 0)
+        return 32
     return OBJECT_BYTES + (len(value) if isinstance(value, bytes) else 0)

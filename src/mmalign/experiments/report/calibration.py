@@ -11,8 +11,8 @@ from mmalign.experiments.systems import ONE_MODEL
 TOLD = (
     f"Of all answers that {ONE_MODEL} give with 80 % confidence, 80 % should be right. Clips are "
     "put into 15 bins by the probability of the predicted class; the calibration error is the mean "
-    "distance of confidence and accuracy over the bins, by their numbers of clips. It is not 0 by "
-    "chance alone: with few clips it is a few points at best."
+    "distance between confidence and accuracy, weighted by the clips in each bin. With few clips, "
+    "chance alone makes it a few points."
 )
 
 

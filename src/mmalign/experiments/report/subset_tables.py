@@ -96,8 +96,9 @@ def _score_cells(
 def how_subsets_are_read(runs: Runs, panel: SubsetPanel) -> list[str]:
     """What stands beside what, and what "clearly" means."""
     systems = (
-        f"{ONE_MODEL} are trained once, on all training clips, and tested with each subset. Their "
-        "rivals are trained separately for each subset, on the training clips that have it: "
+        f"{ONE_MODEL.capitalize()} are trained once, on all training clips, and tested with each "
+        "subset. Their rivals are trained separately for each subset, on the training clips that "
+        "have it: "
         f"{ANCHOR} (sktime, 4,000 features, and a ridge; all sequences resampled to the median "
         f"length), and {LOWER}, the lower bound, which is the paper's network. The floor, "
         f"“{CONSTANT}”, always predicts the training majority or mean. All systems are scored on "

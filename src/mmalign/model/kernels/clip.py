@@ -11,7 +11,7 @@ import numpy as np
 
 from mmalign.align.kernels.band import in_vectors
 from mmalign.align.kernels.carry import ends_of_rows, sum_columns
-from mmalign.align.kernels.exponential import exponential
+from mmalign.align.kernels.exponential import short_exponential
 from mmalign.align.kernels.jit import compiled
 from mmalign.model.kernels.layers import layer_size, read_itself, read_other
 from mmalign.model.kernels.products import (
@@ -123,7 +123,10 @@ def impute(hidden, time, target_time, dim, window, weights, stand_in):
         for k in range(start[i], stop[i]):
             totals[first[i] + k - window] += plan[i, k]
     stand_in[:] = 0
-    steps = hidden[wide : (time + 1) * wide].reshape(time, wide)
+    steps = np.empty((time, wide), np.float32)  # a view would need Numba to run
+    for t in range(time):
+        for k in range(wide):
+            steps[t, k] = hidden[(t + 1) * wide + k]
     sum_columns(plan, steps, time, target_time, first, start, stop, stand_in)
     for j in range(target_time):
         is_empty = totals[j] < np.finfo(np.float32).tiny
@@ -150,7 +153,7 @@ def fill_plan(hidden, time, dim, window, weights, start, stop, plan):
         at += linear_size(dim, 3 * dim)
     width = 2 * window + 1
     line = in_vectors(width)
-    logits, powers = np.empty(rows * line, np.float32), np.empty(line)
+    logits, powers = np.empty(rows * line, np.float32), np.empty(line, np.float32)
     linear(states, 0, both, time, 2 * dim, weights, at, width, logits, 0)
     for i in range(time):
         share_out(logits, i * line, start[i], stop[i], powers, plan[i])
@@ -182,15 +185,15 @@ def share_out(logits, at, start, stop, powers, shares):
     highest = logits[at + start]
     for k in range(start, stop):
         highest = max(highest, logits[at + k])
-    powers[:] = -np.inf
-    for k in range(start, stop):
-        powers[k] = logits[at + k] - highest
-    exponential(powers)
-    total = 0.0
-    for k in range(start, stop):
+    count = stop - start
+    for k in range(count):
+        powers[k] = logits[at + start + k] - highest
+    short_exponential(powers, count)
+    total = np.float32(0)
+    for k in range(count):
         total += powers[k]
-    for k in range(start, stop):
-        shares[k] = powers[k] / total
+    for k in range(count):
+        shares[start + k] = powers[k] / total
 
 
 @compiled

@@ -9,9 +9,20 @@ from typing import no_type_check
 
 import numpy as np
 
-from mmalign.align.kernels.band import in_vectors
-from mmalign.align.kernels.exponential import exponential
-from mmalign.align.kernels.jit import compiled, reordered
+from mmalign.align.kernels.band import in_vectors, lanes_of
+from mmalign.align.kernels.exponential import short_exponential
+from mmalign.align.kernels.jit import compiled
+from mmalign.align.kernels.simd import (
+    dot,
+    everywhere,
+    larger,
+    load,
+    number_at,
+    plus,
+    plus_product,
+    store,
+    times,
+)
 from mmalign.model.kernels.products import (
     add_lines,
     in_tiles,
@@ -75,45 +86,62 @@ def read_itself(sequence, count, is_known, dim, heads, is_pre, weights, at):
         sequence[k] += query[k]
 
 
-@reordered
+@compiled
 @no_type_check
 def attend(query, key, value, count, is_known, dim, heads, found):
-    """Fills ``found``: the mean of the values, weighted by how well keys meet each query."""
-    wide, part, line = in_vectors(dim), dim // heads, in_vectors(count)
-    scale = np.float32(1 / np.sqrt(part))
-    keys, values = np.zeros((2, dim, line), np.float32)
-    for m in range(count):
-        for k in range(dim):
-            keys[k, m] = key[m * wide + k]
-            values[k, m] = value[m * wide + k]
-    closed = np.full(line, CLOSED)
+    """Fills ``found``: the mean of the values, weighted by how well keys meet each query.
+
+    The lanes of a vector are queries: no sum or maximum is taken across them.
+    """
+    wide, part, lanes = in_vectors(dim), dim // heads, lanes_of(query)
+    scale, minus = np.float32(1 / np.sqrt(part)), everywhere(np.float32(-1))
+    asked, said = np.zeros(dim * lanes, np.float32), np.empty(dim * lanes, np.float32)
+    scores, totals = np.empty(count * lanes, np.float32), np.empty(heads * lanes, np.float32)
+    rows = known_rows(is_known, count, wide)
+    for first in range(0, count, lanes):
+        few = min(lanes, count - first)
+        for r in range(few):
+            for k in range(dim):
+                asked[k * lanes + r] = query[(first + r) * wide + k] * scale
+        for head in range(heads):
+            start, top = head * part, everywhere(CLOSED)
+            for n in range(len(rows)):
+                score, at = everywhere(np.float32(0)), rows[n] + start
+                for k in range(part):
+                    factor = everywhere(number_at(key, at + k))
+                    score = plus_product(score, load(asked, (start + k) * lanes), factor)
+                store(score, scores, n * lanes)
+                top = larger(top, score)
+            total = times(top, minus)
+            for n in range(0, len(rows) * lanes, lanes):
+                store(plus(load(scores, n), total), scores, n)
+            short_exponential(scores, len(rows) * lanes)
+            total = everywhere(np.float32(0))
+            for n in range(0, len(rows) * lanes, lanes):
+                total = plus(total, load(scores, n))
+            store(total, totals, head * lanes)
+            for k in range(start, start + part):
+                total = everywhere(np.float32(0))
+                for n in range(len(rows)):
+                    factor = everywhere(number_at(value, rows[n] + k))
+                    total = plus_product(total, load(scores, n * lanes), factor)
+                store(total, said, k * lanes)
+        for r in range(few):
+            for k in range(dim):
+                total = totals[k // part * lanes + r]
+                found[(first + r) * wide + k] = said[k * lanes + r] / total
+
+
+@compiled
+@no_type_check
+def known_rows(is_known, count, wide):
+    """Where the rows of known steps begin."""
+    rows, many = np.empty(count, np.int64), 0
     for m in range(count):
         if is_known[m]:
-            closed[m] = 0
-    scores, powers = np.empty(line, np.float32), np.empty(heads * line)
-    for r in range(count):
-        for head in range(heads):
-            scores[:] = closed
-            for k in range(head * part, head * part + part):
-                factor = query[r * wide + k] * scale
-                for m in range(line):
-                    scores[m] += factor * keys[k, m]
-            highest = CLOSED
-            for m in range(line):
-                highest = max(highest, scores[m])
-            for m in range(line):
-                powers[head * line + m] = scores[m] - highest
-        exponential(powers)
-        for head in range(heads):
-            total = np.float32(0)
-            for m in range(line):
-                scores[m] = powers[head * line + m]
-                total += scores[m]
-            for k in range(head * part, head * part + part):
-                mean = np.float32(0)
-                for m in range(line):
-                    mean += scores[m] * values[k, m]
-                found[r * wide + k] = mean / total
+            rows[many] = m * wide
+            many += 1
+    return rows[:many]
 
 
 @compiled
@@ -151,7 +179,7 @@ def read_other(head, memory, start, count, dim, heads, is_pre, weights, at):
         head[k] += found[k]
 
 
-@reordered
+@compiled
 @no_type_check
 def look_up(query, memory, start, count, dim, heads, weights, at, found):
     """Fills ``found`` with what one query finds in all rows of a memory.
@@ -160,7 +188,8 @@ def look_up(query, memory, start, count, dim, heads, weights, at, found):
     """
     wide, part, line = in_vectors(dim), dim // heads, in_vectors(count)
     scale = np.float32(1 / np.sqrt(part))
-    asked, mean, powers = np.empty(wide, np.float32), np.empty(wide, np.float32), np.empty(line)
+    asked, mean = np.empty(wide, np.float32), np.empty(wide, np.float32)
+    powers = np.empty(line, np.float32)
     values = at + linear_size(dim, dim)
     bias = values + dim * wide
     for head in range(heads):
@@ -168,24 +197,18 @@ def look_up(query, memory, start, count, dim, heads, weights, at, found):
         add_lines(query, head * part, part, weights, at + head * part * wide, wide, asked, 0)
         highest = CLOSED
         for m in range(count):
-            score = np.float32(0)
-            for k in range(dim):
-                score += asked[k] * memory[start + m * wide + k]
-            powers[m] = score * scale
-            highest = max(highest, score * scale)
+            powers[m] = dot(asked, 0, memory, start + m * wide, dim) * scale
+            highest = max(highest, powers[m])
         for m in range(count):
             powers[m] -= highest
-        powers[count:] = -np.inf
-        exponential(powers)
+        short_exponential(powers, count)
         total = np.float32(0)
         mean[:] = 0
         for m in range(count):
-            share = np.float32(powers[m])
+            share = powers[m]
             total += share
             for k in range(dim):
                 mean[k] += share * memory[start + m * wide + k]
         for k in range(head * part, head * part + part):
-            value = np.float32(0)
-            for j in range(dim):
-                value += mean[j] * weights[values + k * wide + j]
+            value = dot(mean, 0, weights, values + k * wide, dim)
             found[k] = value / total + weights[bias + k]

@@ -11,8 +11,17 @@ import numpy as np
 from llvmlite.binding import get_host_cpu_features
 
 from mmalign.align.kernels.band import in_vectors, lanes_of
-from mmalign.align.kernels.jit import compiled, inlined, reordered
-from mmalign.align.kernels.simd import everywhere, load, number_at, plus, plus_product, store
+from mmalign.align.kernels.jit import compiled, inlined
+from mmalign.align.kernels.simd import (
+    dot,
+    everywhere,
+    load,
+    number_at,
+    plus,
+    plus_product,
+    store,
+    total_of,
+)
 
 FEW = 4
 """Rows of a tile: with two registers a vector, their sums fit into the sixteen of most CPUs."""
@@ -138,29 +147,27 @@ def add_lines(given, start, inputs, weights, at, wide, out, o):
         store(plus(a, b), out, o + lane)
 
 
-@reordered
+@compiled
 @no_type_check
 def normalise(given, start, dim, weights, at, out, o):
     """Layer norm of one row; gain and bias stand at ``at``, ``wide`` numbers each."""
     wide = in_vectors(dim)
-    total = np.float32(0)
+    mean = total_of(given, start, dim) / np.float32(dim)
     for k in range(dim):
-        total += given[start + k]
-    mean = total / np.float32(dim)
-    total = np.float32(0)
+        out[o + k] = given[start + k] - mean
+    variance = dot(out, o, out, o, dim) / np.float32(dim)
+    scale = np.float32(1) / np.sqrt(variance + SLIGHT)
     for k in range(dim):
-        total += (given[start + k] - mean) * (given[start + k] - mean)
-    scale = np.float32(1) / np.sqrt(total / np.float32(dim) + SLIGHT)
-    for k in range(dim):
-        out[o + k] = (given[start + k] - mean) * scale * weights[at + k] + weights[at + wide + k]
+        out[o + k] = out[o + k] * scale * weights[at + k] + weights[at + wide + k]
 
 
 @compiled
 @no_type_check
 def rectify(values, start, count):
-    """Negative numbers become 0."""
+    """Negative numbers become 0; a comparison becomes SIMD code, which `max` does not."""
+    nothing = values.dtype.type(0)
     for k in range(start, start + count):
-        values[k] = max(values[k], values.dtype.type(0))
+        values[k] = nothing if values[k] < nothing else values[k]
 
 
 @inlined

@@ -11,8 +11,8 @@ import numpy as np
 
 from mmalign.align.kernels.band import in_vectors
 from mmalign.align.kernels.exponential import exponential
-from mmalign.align.kernels.jit import compiled, inlined, reordered
-from mmalign.align.kernels.simd import everywhere, load, number_at
+from mmalign.align.kernels.jit import compiled, inlined
+from mmalign.align.kernels.simd import dot, everywhere, load, number_at, total_of
 from mmalign.model.kernels.chance import is_kept
 from mmalign.model.kernels.products import SLIGHT, both_plus, store_rows
 
@@ -120,7 +120,7 @@ def linear_back(slopes, rows, count, inputs, weights, at, bias, outputs, to_rows
             to_bias[k] += slopes[r * outputs + k]
 
 
-@reordered
+@compiled
 @no_type_check
 def attend(query, both, starts, ends, known, dim, heads, shares, found):
     """Fills ``found`` with what each query finds in its clip's rows, ``shares`` with how much.
@@ -152,18 +152,13 @@ def attend(query, both, starts, ends, known, dim, heads, shares, found):
                 for m in range(line):
                     powers[m] = share[m] - highest
                 exponential(powers)
-                total = NONE
                 for m in range(line):
                     share[m] = powers[m]
-                    total += share[m]
-                inverse = np.float32(1) / total
+                inverse = np.float32(1) / total_of(share, 0, line)
                 for m in range(line):
                     share[m] *= inverse
                 for k in range(head * part, head * part + part):
-                    mean = NONE
-                    for m in range(line):
-                        mean += share[m] * values[k, m]
-                    found[r * dim + k] = mean
+                    found[r * dim + k] = dot(share, 0, values, k * line, line)
                 at += line
 
 
@@ -180,7 +175,7 @@ def laid_out(both, first, count, line, dim):
     return keys, values
 
 
-@reordered
+@compiled
 @no_type_check
 def attend_back(slopes, query, both, starts, ends, dim, heads, shares, to_query, to_both):
     """Fills the slopes of queries, keys and values."""
@@ -201,17 +196,14 @@ def attend_back(slopes, query, both, starts, ends, dim, heads, shares, to_query,
                     for m in range(line):
                         sloped[m] += factor * values[k, m]
                         to_values[k, m] += factor * share[m]
-                total = NONE
-                for m in range(line):
-                    total += sloped[m] * share[m]
+                total = dot(sloped, 0, share, 0, line)
                 for m in range(line):
                     sloped[m] = share[m] * (sloped[m] - total) * scale
                 for k in range(head * part, head * part + part):
-                    factor, slope = query[r * dim + k], NONE
+                    factor = query[r * dim + k]
                     for m in range(line):
-                        slope += sloped[m] * keys[k, m]
                         to_keys[k, m] += sloped[m] * factor
-                    to_query[r * dim + k] = slope
+                    to_query[r * dim + k] = dot(sloped, 0, keys, k * line, line)
                 at += line
         for m in range(count):
             row = (first + m) * 2 * dim
@@ -220,43 +212,36 @@ def attend_back(slopes, query, both, starts, ends, dim, heads, shares, to_query,
                 to_both[row + dim + k] = to_values[k, m]
 
 
-@reordered
+@compiled
 @no_type_check
 def normalise_rows(rows, count, dim, weights, at, normal, scales, out):
     """Layer norm of each row; ``normal`` and ``scales`` are kept for the way back."""
     for r in range(count):
         start, stop = r * dim, (r + 1) * dim
         row, kept, filled = rows[start:stop], normal[start:stop], out[start:stop]
-        total = NONE
-        for k in range(dim):
-            total += row[k]
-        mean = total / np.float32(dim)
-        total = NONE
+        mean = total_of(rows, start, dim) / np.float32(dim)
         for k in range(dim):
             kept[k] = row[k] - mean
-            total += kept[k] * kept[k]
-        scales[r] = np.float32(1) / np.sqrt(total / np.float32(dim) + SLIGHT)
+        variance = dot(normal, start, normal, start, dim) / np.float32(dim)
+        scales[r] = np.float32(1) / np.sqrt(variance + SLIGHT)
         for k in range(dim):
             kept[k] *= scales[r]
             filled[k] = kept[k] * weights[at + k] + weights[at + dim + k]
 
 
-@reordered
+@compiled
 @no_type_check
 def normalise_back(slopes, count, dim, weights, at, normal, scales, to_rows, to_weights):
     """Adds to ``to_rows``, and to the slopes of gain and bias."""
     to_gain, to_bias = to_weights[at : at + dim], to_weights[at + dim : at + 2 * dim]
     row = np.empty(dim, np.float32)
     for r in range(count):
-        total, along = NONE, NONE
         for k in range(dim):
-            slope, kept = slopes[r * dim + k], normal[r * dim + k]
-            to_gain[k] += slope * kept
+            slope = slopes[r * dim + k]
+            to_gain[k] += slope * normal[r * dim + k]
             to_bias[k] += slope
             row[k] = slope * weights[at + k]
-            total += row[k]
-            along += row[k] * kept
-        total /= np.float32(dim)
-        along /= np.float32(dim)
+        total = total_of(row, 0, dim) / np.float32(dim)
+        along = dot(row, 0, normal, r * dim, dim) / np.float32(dim)
         for k in range(dim):
             to_rows[r * dim + k] += scales[r] * (row[k] - total - normal[r * dim + k] * along)

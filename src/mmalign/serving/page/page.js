@@ -84,7 +84,8 @@ function drawSentence() {
   const { now, whole, clip } = state, box = byId("sentence");
   if (!now || !whole) { box.replaceChildren(); return; }
   const lost = now.missing.filter(name => whole.used.includes(name));
-  const gaps = Object.entries(now.gaps).map(([name, count]) => `${count} step${count > 1 ? "s" : ""} of ${name}`);
+  const painted = Object.entries(now.gaps).map(([name, count]) => [name, count - (whole.gaps[name] || 0)]);
+  const gaps = painted.filter(([, count]) => count > 0).map(([name, count]) => `${count} step${count > 1 ? "s" : ""} of ${name}`);
   const parts = [];
   if (lost.length) parts.push(`${listed(lost)} ${lost.length > 1 ? "are" : "is"} off.`);
   if (gaps.length) parts.push(`${listed(gaps)} missing.`);
@@ -146,14 +147,15 @@ function drawState(name) {
   const card = cards[name];
   if (!card) return;
   const isOff = state.off.has(name), gaps = there(name) ? state.gaps[name].size : 0;
+  const steps = there(name) ? state.clip.sequences[name] : [], lost = steps.filter(step => step === null).length;
   const isImputed = state.now && state.now.imputed.includes(name);
   card.root.classList.toggle("is-off", isOff || !there(name));
   card.button.setAttribute("aria-checked", String(!isOff && there(name)));
   card.button.textContent = isOff || !there(name) ? "off" : "on";
   card.state.textContent = !there(name) ? "not in this clip" :
     isOff ? (isImputed ? "off: imputed from the others" : "off: left out of the answer") :
-      gaps ? `gap of ${gaps} of ${state.clip.sequences[name].length} steps` :
-        `${state.clip.sequences[name].length} steps, all there`;
+      gaps ? `gap of ${gaps} of ${steps.length} steps` :
+        `${steps.length} steps, ${lost ? `${lost} of them lost in the recording` : "all there"}`;
   drawGaps(name);
 }
 
@@ -162,7 +164,7 @@ function buildCards() {
   cards = {};
   byId("cards").replaceChildren(...Object.entries(state.model.modalities).map(([name, facts]) => {
     const root = make("div", { class: "card" }), head = make("div", { class: "head" });
-    const button = make("button", { type: "button", class: "switch", role: "switch", "aria-checked": "true", "aria-label": name });
+    const button = make("button", { type: "button", class: "switch", role: "switch", "aria-checked": "true", "aria-label": name }, "on");
     const status = make("span", { class: "state" });
     head.append(button, make("span", { class: "title" }, name), status);
     if (facts.is_needed) { button.disabled = true; button.title = "this model cannot do without it"; }

@@ -14,6 +14,8 @@ LARGEST = 160.0
 """Area of the dot that most clips share, in points squared."""
 
 ACROSS, INCHES = 4, 1.9
+WIDEST = 20
+"""Letters of a title that a diagram is wide enough for."""
 
 
 def reliability_picture(found: Reliability, name: str) -> Picture:
@@ -25,17 +27,24 @@ def reliability_picture(found: Reliability, name: str) -> Picture:
     def draw(figure: Figure, theme: Theme) -> None:
         cells = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
         for axes, (title, own) in zip(cells, bins.items(), strict=False):
-            _draw(axes, short(title), own, theme)
+            _draw(axes, in_lines(title), own, theme)
         for axes in cells[len(bins) :]:
             axes.remove()
         figure.supxlabel("confidence, %", fontsize=9)
         figure.supylabel("accuracy, %", fontsize=9)
 
-    size = (max(3.2, INCHES * across + 0.4), INCHES * down + 0.5)
+    lines = max(in_lines(title).count("\n") for title in bins)
+    size = (max(3.2, INCHES * across + 0.4), (INCHES + 0.17 * lines) * down + 0.5)
     caption = (
         "Accuracy over confidence on test clips, all seeds together; below the line: too sure."
     )
     return make_picture(name, draw, inches=size, caption=caption, alt=_described(bins))
+
+
+def in_lines(title: str) -> str:
+    """The title, with a line for each modality if one line is too long."""
+    names = title.split(" + ") if len(title) > WIDEST else [title]
+    return " +\n".join(map(short, names))
 
 
 def _draw(axes: Axes, title: str, bins: list[ReliabilityBin], theme: Theme) -> None:
