@@ -18,7 +18,7 @@ import itertools
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -153,12 +153,12 @@ def ask_experts(fold: Fold, task: Task) -> tuple[dict[Names, np.ndarray], dict[s
     return answers, facts
 
 
-def ask_minirocket(fold: Fold, task: Task) -> dict[Names, np.ndarray] | None:
-    """Answers of one classifier a subset, trained on the clips that have it."""
+def ask_minirocket(fold: Fold, task: Task) -> tuple[dict[Names, np.ndarray], dict[str, float]]:
+    """Answers of one classifier a subset, on the clips that have it; none without sktime."""
     try:
         import sktime  # noqa: F401
     except ImportError:
-        return None
+        return {}, {}
     from sklearn.linear_model import RidgeClassifierCV, RidgeCV
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -172,7 +172,7 @@ def ask_minirocket(fold: Fold, task: Task) -> dict[Names, np.ndarray] | None:
         ridge = make_pipeline(StandardScaler(with_mean=False), kind(np.logspace(-3, 3, 10)))
         ridge.fit(features[0], [clip.label for clip in having])
         found[names] = ridge.predict(features[1])
-    return found
+    return found, {}
 
 
 def minirocket_features(
@@ -218,15 +218,16 @@ def scores(answers: dict[Names, np.ndarray], fold: Fold, task: Task) -> dict[str
     return found
 
 
-def compute(fold: Fold, task: Task) -> list[dict]:
-    answers, facts = ask_experts(fold, task)
-    place = vars(task)
-    rows = [{**place, "system": "experts", "scores": scores(answers, fold, task), "facts": facts}]
-    anchors = ask_minirocket(fold, task)
-    if anchors is not None:
-        found = scores(anchors, fold, task)
-        rows.append({**place, "system": "MiniRocket", "scores": found, "facts": {}})
-    return rows
+SYSTEMS = {"experts": ask_experts, "MiniRocket": ask_minirocket}
+
+
+def compute(fold: Fold, task: Task, system: str) -> list[dict]:
+    """The row of a system; none where it cannot be asked."""
+    answers, facts = SYSTEMS[system](fold, task)
+    if not answers:
+        return []
+    found = scores(answers, fold, task)
+    return [{**vars(task), "system": system, "scores": found, "facts": facts}]
 
 
 def tasks(study: str, folds: list[Fold], seed: int, survivals: list[float]) -> Iterator[Task]:
@@ -282,14 +283,14 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     rows = read_rows(options.rows)
-    done = {tuple(row[name] for name in Task.__annotations__) for row in rows}
+    done = {tuple(row[name] for name in (*Task.__annotations__, "system")) for row in rows}
     survivals = [float(share) for share in options.survivals.split(",")]
     chosen = [(t, folds) for t, folds in studies(options.data, options.only) if options.only in t]
     for seed, (title, folds) in itertools.product(range(options.seeds), chosen):
-        for task in tasks(title, folds, seed, survivals):
-            if tuple(vars(task).values()) in done:
+        for task, system in itertools.product(tasks(title, folds, seed, survivals), SYSTEMS):
+            if (*vars(task).values(), system) in done:
                 continue
-            fresh = compute(folds[task.fold], replace(task))
+            fresh = compute(folds[task.fold], task, system)
             rows += fresh
             append_rows(options.rows, fresh)
     show(rows)

@@ -1,14 +1,18 @@
-"""A network that learned little hardly counts beside a ridge, where the answer is a number."""
+"""Where the answer is a number, a rehearsal says how much the network counts beside the ridge."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mmalign.data.clip import Clip
+from mmalign.data.task import Regression
 from mmalign.errors import CorruptArtifactError
 from mmalign.experts import Experts
-from mmalign.experts.modality import MOST
+from mmalign.experts.contract import Lesson
+from mmalign.experts.modality import HALF, best_share, rehearsing
 from mmalign.experts.saving import pack_panel, unpack_panel
 
 
@@ -36,14 +40,35 @@ def test_the_answer_is_nearly_the_ridge_alone(hardly_trained):
     clips = levels(40, seed=1)
     wave = hardly_trained.experts["wave"]
     steps = [clip.sequences["wave"] for clip in clips]
-    half = replace(wave, share=MOST)
+    half = replace(wave, share=HALF)
     assert wave.share < 0.1
     assert error(wave.evidence(steps), clips) < 0.2 * error(half.evidence(steps), clips)
 
 
+@given(st.floats(-2, 3), st.integers(2, 30), st.integers(0, 99))
+def test_the_share_is_that_of_the_least_squares(truth, clips, seed):
+    apart, noise = np.random.default_rng(seed).normal(size=(2, clips, 1))
+    wrong = truth * apart + 0.1 * noise
+    shares = np.linspace(0, 1, 401)
+    errors = [np.mean((wrong - s * apart) ** 2) * clips for s in shares]
+    errors += (0.5 - shares) ** 2 * np.mean(apart**2)  # one more clip, which says half
+    assert abs(best_share(apart, wrong) - shares[np.argmin(errors)]) < 2e-3
+
+
+@given(st.lists(st.integers(0, 5), min_size=2, max_size=40), st.booleans())
+def test_nobody_rehearses_with_clips_of_people_it_learned_from(people, are_known):
+    groups = np.array(people)
+    clips = [np.ones((3, 1), np.float32)] * len(groups)
+    labels = np.zeros(len(groups), np.float32)
+    asked = rehearsing(Lesson(clips, labels, Regression(), groups if are_known else None, seed=0))
+    assert 0 < asked.sum() < len(groups)
+    if are_known and len(set(people)) > 1:
+        assert not set(groups[asked]) & set(groups[~asked])
+
+
 def test_classes_need_no_share():
     clips = [replace(clip, label=str(clip.label > 0)) for clip in levels(12)]
-    assert Experts(epochs=1).fit(clips).experts["wave"].share == MOST
+    assert Experts(epochs=1).fit(clips).experts["wave"].share == HALF
 
 
 def test_the_share_is_saved_and_a_senseless_one_is_refused(hardly_trained, tmp_path):
@@ -52,7 +77,7 @@ def test_the_share_is_saved_and_a_senseless_one_is_refused(hardly_trained, tmp_p
     loaded = Experts.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict(clips), hardly_trained.predict(clips))
     panel = hardly_trained.fitted
-    wrong = {names: replace(one, share=0.7) for names, one in panel.members.items()}
+    wrong = {names: replace(one, share=1.7) for names, one in panel.members.items()}
     packed = pack_panel(replace(panel, members=wrong), seed=0, epochs=1)
-    with pytest.raises(CorruptArtifactError, match=r"a share of 0\.7"):
+    with pytest.raises(CorruptArtifactError, match=r"a share of 1\.7"):
         unpack_panel(*packed)

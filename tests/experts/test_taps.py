@@ -56,8 +56,13 @@ def test_steps_are_read_in_rows_however_the_clips_lie_in_memory(gain):
     assert with_differences(packed([columns]), gain).flags.c_contiguous
 
 
+def test_a_hidden_step_has_whole_vectors():
+    with pytest.raises(ValueError, match="24 numbers, expected a multiple of 16"):
+        shapes(6, dim=24, blocks=2, outputs=3)
+
+
 def test_parts_of_the_weights_are_views_in_order():
-    form = shapes(6, dim=8, blocks=2, outputs=3)
+    form = shapes(6, dim=16, blocks=2, outputs=3)
     weights = Weights.drawn(form, np.random.default_rng(0))
     assert {name: part.shape for name, part in weights.named.items()} == form
     assert all(np.shares_memory(part, weights.flat) for part in weights.named.values())
@@ -68,7 +73,7 @@ def test_parts_of_the_weights_are_views_in_order():
 @pytest.mark.parametrize("name", ["stem.weight", "norm.bias", "blocks.1.far.weight", "read.bias"])
 @pytest.mark.parametrize("change", ["cut", "gone", "flat", "more"])
 def test_weights_that_do_not_fit_are_refused_before_a_loop_reads_them(name, change):
-    weights = dict(drawn(3, gain=1.0, dim=8).weights)
+    weights = dict(drawn(3, gain=1.0, dim=16).weights)
     Taps(weights, 1.0).check_shapes(channels=3)
     array = weights.pop(name)
     if change == "cut":

@@ -56,7 +56,7 @@ def test_a_batch_is_the_sum_of_its_clips():
 )
 def test_slopes_are_those_of_torch(lengths, channels, gain, blocks, outputs, share):
     rng = np.random.default_rng(sum(lengths))
-    form = shapes(channels * (2 if gain else 1), dim=8, blocks=blocks, outputs=outputs)
+    form = shapes(channels * (2 if gain else 1), dim=16, blocks=blocks, outputs=outputs)
     weights = Weights.drawn(form, rng)
     clips = [rng.normal(size=(n, channels)).astype(np.float32) for n in lengths]
     own, other = (rng.dirichlet(np.ones(3), len(clips)).astype(np.float32) for _ in range(2))

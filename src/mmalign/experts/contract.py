@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int64
@@ -43,6 +43,15 @@ class Lesson:
     def outputs(self) -> int:
         """Numbers of evidence a clip."""
         return self.task.outputs
+
+    def part(self, rows: Int64[np.ndarray, " some"]) -> "Lesson":
+        """What the clips at these rows teach."""
+        return replace(
+            self,
+            clips=[self.clips[row] for row in rows],
+            labels=self.labels[rows],
+            groups=None if self.groups is None else self.groups[rows],
+        )
 
     def targets(self) -> Float[np.ndarray, "clips outputs"]:
         """1 for a clip's own class and -1 for the others; or the number itself."""

@@ -1,7 +1,7 @@
-"""Numbers that kernels of pattern features and their callers agree on."""
+"""Numbers that kernels and their callers agree on."""
 
 TAPS = 9
 """Numbers of a pattern."""
 
 LANES = 16
-"""Clips that are answered side by side: the numbers of a vector."""
+"""Numbers of a vector: clips whose patterns are read side by side; parts of a hidden step."""

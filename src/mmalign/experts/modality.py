@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from jaxtyping import Bool
 
 from mmalign.data.clip import Steps
 from mmalign.data.inputs import Sense, is_smooth
@@ -18,8 +19,11 @@ NETWORK_GAIN = 0.25
 AGREEMENT = 0.65
 """Two experts of one modality tell less than twice as much as one of them."""
 
-MOST = 0.5
-"""Share of the network in the mean of two numbers, where nothing speaks against it."""
+HALF = 0.5
+"""Share of the network in the mean of two numbers where nothing is known."""
+
+PARTS = 4
+"""One of so many parts of the clips rehearses."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class ModalityExperts:
         taps: The network.
         held_out: What the ridge says of each training clip when it, or its group, is left out.
         skill: Share of the labels' variance that the ridge explains on clips left out; 0 to 1.
-        share: Share of the network in the mean of two numbers; see `network_share`.
+        share: Share of the network in the mean of two numbers; see `rehearsed_share`.
     """
 
     sense: Sense
@@ -40,7 +44,7 @@ class ModalityExperts:
     taps: TapsExpert
     held_out: Evidence
     skill: float
-    share: float = MOST
+    share: float = HALF
 
     @property
     def clips(self) -> int:
@@ -73,22 +77,47 @@ def learn_modality(lesson: Lesson) -> ModalityExperts:
     variance = float(np.mean((targets - targets.mean(axis=0)) ** 2))
     error = ridge.found.error(targets)
     skill = min(max(1.0 - error / max(variance, 1e-12), 0.0), 0.999)
-    share = MOST
-    if lesson.outputs == 1:
-        share = network_share(error, float(np.mean((taps.evidence(whole) - targets) ** 2)))
-    return ModalityExperts(sense, ridge, taps, ridge.found.held_out, skill, share)
+    held_out = ridge.found.held_out
+    share = rehearsed_share(lesson, sense, held_out) if lesson.outputs == 1 else HALF
+    return ModalityExperts(sense, ridge, taps, held_out, skill, share)
 
 
-def network_share(ridge_error: float, network_error: float) -> float:
-    """How much the network counts in the mean of two numbers.
+def rehearsed_share(lesson: Lesson, sense: Sense, held_out: Evidence) -> float:
+    """How much the network counts beside the ridge, where the answer is a number.
 
-    Each counts as the other errs, which is best if they err independently. But the network's
-    squared error is that on clips that it learned from, where it errs too little: so it gets no
-    more than half, and less only where it has not even learned those as well as the ridge tells
-    clips that were left out. (A class needs no such rule: a network that learned little is unsure.)
-
-    >>> network_share(1.0, 0.2), network_share(1.0, 3.0)
-    (0.5, 0.25)
+    Another network learns from three quarters of the people (of the clips, where people are not
+    known); the share is the one with which both answer best for the rest. (A class needs none: a
+    network that learned little is unsure.)
     """
-    total = ridge_error + network_error
-    return min(MOST, ridge_error / total) if total else MOST
+    asked = rehearsing(lesson)
+    taps = TapsExpert()
+    taps.fit(lesson.part(np.flatnonzero(~asked)), sense)
+    rest = lesson.part(np.flatnonzero(asked))
+    ridge = held_out[asked]
+    return best_share(taps.evidence(rest.clips) - ridge, rest.targets() - ridge)
+
+
+def rehearsing(lesson: Lesson) -> Bool[np.ndarray, " clips"]:
+    """Which clips are left out of a rehearsal: those of a quarter of the groups, one or more."""
+    groups = lesson.groups
+    if groups is None or len(np.unique(groups)) == 1:
+        groups = np.arange(len(lesson.clips))
+    every = np.random.default_rng((lesson.seed, PARTS)).permutation(np.unique(groups))
+    return np.isin(groups, every[: max(1, len(every) // PARTS)])
+
+
+def best_share(apart: Evidence, wrong: Evidence) -> float:
+    """The share, from 0 to 1, that leaves the smallest squared error; one more clip says half.
+
+    Args:
+        apart: By how much the network says more than the ridge.
+        wrong: By how much the label is more than the ridge says.
+
+    >>> best_share(np.full((1000, 1), 2.0), np.full((1000, 1), 0.5)).__round__(2)
+    0.25
+    """
+    doubt = float(np.mean(apart**2))
+    if not doubt:
+        return HALF
+    wanted = float(np.sum(apart * wrong)) + HALF * doubt
+    return min(max(wanted / (float(np.sum(apart**2)) + doubt), 0.0), 1.0)

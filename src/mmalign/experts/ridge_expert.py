@@ -160,12 +160,7 @@ def _shortened(lesson: Lesson) -> Lesson:
     if len(lesson.clips) <= ENOUGH:
         return lesson
     rows = np.sort(np.random.default_rng(lesson.seed).permutation(len(lesson.clips))[:ENOUGH])
-    return replace(
-        lesson,
-        clips=[lesson.clips[row] for row in rows],
-        labels=lesson.labels[rows],
-        groups=None if lesson.groups is None else lesson.groups[rows],
-    )
+    return lesson.part(rows)
 
 
 def _candidates(smooth: bool) -> Iterator[tuple[Sense, int]]:

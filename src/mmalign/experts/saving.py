@@ -17,7 +17,7 @@ from mmalign.data.task import task_from_json, task_to_json
 from mmalign.documents import SEAL, parse_object, sealed, unsealed
 from mmalign.errors import CorruptArtifactError, DataError, MMAlignError
 from mmalign.experts.contract import under
-from mmalign.experts.modality import MOST, ModalityExperts
+from mmalign.experts.modality import HALF, ModalityExperts
 from mmalign.experts.panel import Panel
 from mmalign.experts.ridge_expert import RidgeExpert
 from mmalign.experts.soundness import check_panel, finite
@@ -103,7 +103,7 @@ def member_state(member: ModalityExperts) -> dict[str, np.ndarray]:
     """The arrays of a member, by name."""
     kinds = (("ridge", member.ridge), ("taps", member.taps))
     states = {f"{kind}/{k}": a for kind, expert in kinds for k, a in expert.state().items()}
-    share = {} if member.share == MOST else {"share": np.array([member.share])}
+    share = {} if member.share == HALF else {"share": np.array([member.share])}
     return {"held_out": member.held_out, **share, **states}
 
 
@@ -114,8 +114,8 @@ def restored_member(
     ridge, taps = RidgeExpert(), TapsExpert()
     for kind, expert in (("ridge", ridge), ("taps", taps)):
         expert.restore(under(arrays, kind))
-    share = float(arrays["share"].item()) if "share" in arrays else MOST
-    if not 0 <= share <= MOST:
+    share = float(arrays["share"].item()) if "share" in arrays else HALF
+    if not 0 <= share <= 1:
         raise ValueError(f"a network with a share of {share:g}")
     member = ModalityExperts(sense, ridge, taps, arrays["held_out"], float(skill), share)
     _check_same(arrays, member_state(member))

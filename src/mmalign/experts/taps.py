@@ -14,6 +14,7 @@ from jaxtyping import Float32, Int64
 
 from mmalign.align.kernels.kept import Kernel
 from mmalign.data.clip import Steps
+from mmalign.experts.layout import LANES
 
 fill_highest = Kernel("experts.taps_kernels", "fill_highest")
 fill_pooled = Kernel("experts.taps_kernels", "fill_pooled")
@@ -178,10 +179,15 @@ def shapes(width: int, *, dim: int, blocks: int, outputs: int) -> dict[str, tupl
 
     Args:
         width: Features of a step, with its differences where they are looked at.
-        dim: Size of a hidden step.
+        dim: Size of a hidden step, a multiple of 16.
         blocks: How many blocks.
         outputs: Numbers of evidence.
+
+    Raises:
+        ValueError: If a hidden step has no whole vectors of numbers.
     """
+    if dim % LANES:
+        raise ValueError(f"hidden steps of {dim} numbers, expected a multiple of {LANES}")
     narrow = dim // 4
     found = {"stem.weight": (dim, len(STEM) * width), "stem.bias": (dim,)}
     found |= {"norm.weight": (dim,), "norm.bias": (dim,)}

@@ -1,16 +1,27 @@
 """The loops of the taps network, forward and backward, compiled.
 
 Steps are ``[rows, features]``, the clips of a batch one after the other; ``bounds[k]`` is where
-clip k begins, and where the one before ends. Nothing is padded, so that no row is computed in vain.
-Steps are never negative where a maximum is taken.
+clip k begins, and where the one before ends. Nothing is padded, so that no row is computed in vain;
+a hidden step has whole vectors of numbers. Steps are never negative where a maximum is taken.
 """
 
 from typing import no_type_check
 
 import numpy as np
 
-from mmalign.align.kernels.jit import compiled
-from mmalign.align.kernels.simd import dot, total_of
+from mmalign.align.kernels.jit import compiled, inlined
+from mmalign.align.kernels.loops import dot, total_of
+from mmalign.align.kernels.simd import (
+    everywhere,
+    larger,
+    load,
+    plus,
+    plus_product,
+    store,
+    times,
+    where_positive,
+)
+from mmalign.experts.layout import LANES
 from mmalign.model.kernels.chance import is_kept
 
 SLIGHT = np.float32(1e-5)
@@ -93,26 +104,27 @@ def finish(far, near, width, biases, steps, gain, shift, seed, dropped, out, nor
     ``dropped`` of 256 numbers become 0.
     """
     rows, dim = normal.shape
-    louder = np.float32(256) / np.float32(256 - dropped)
-    share, none = np.float32(1) / np.float32(dim), np.float32(0)
+    share, none = np.float32(1) / np.float32(dim), everywhere(np.float32(0))
+    factors = np.empty(dim, np.float32)
     for t in range(rows):
-        kept, row, past = normal[t], out[t], steps[t]
-        place = t * dim
+        kept, place = normal[t], t * dim
         for k in range(width):
             kept[k] = far[t, k] + biases[k]
         for k in range(width, dim):
             kept[k] = near[t, k - width] + biases[k]
-        mean = total_of(normal, place, dim) * share
-        for k in range(dim):
-            kept[k] -= mean
+        minus_mean = everywhere(-total_of(normal, place, dim) * share)
+        for k in range(place, place + dim, LANES):
+            store(plus(load(normal, k), minus_mean), normal, k)
         variance = dot(normal, place, normal, place, dim) * share
-        scale = np.float32(1) / np.sqrt(variance + SLIGHT)
-        scales[t] = scale
-        for k in range(dim):
-            kept[k] *= scale
-            added = (kept[k] * gain[k] + shift[k]) * louder
-            added = added if is_kept(place + k, seed, dropped) else none
-            row[k] = max(past[k] + added, none)
+        scales[t] = np.float32(1) / np.sqrt(variance + SLIGHT)
+        scale = everywhere(scales[t])
+        fill_factors(place, seed, dropped, factors)
+        for k in range(0, dim, LANES):
+            standard = times(load(normal, place + k), scale)
+            store(standard, normal, place + k)
+            found = plus_product(load(shift, k), standard, load(gain, k))
+            found = plus_product(load(steps, place + k), found, load(factors, k))
+            store(larger(found, none), out, place + k)
 
 
 @compiled
@@ -137,30 +149,42 @@ def finish_backward(
     Those of biases, gain and shift are added to what is there.
     """
     rows, dim = normal.shape
-    louder = np.float32(256) / np.float32(256 - dropped)
-    share, none = np.float32(1) / np.float32(dim), np.float32(0)
-    row = np.empty(dim, np.float32)
+    share = np.float32(1) / np.float32(dim)
+    row, factors = np.empty(dim, np.float32), np.empty(dim, np.float32)
     for t in range(rows):
-        past, found, kept = slopes[t], out[t], normal[t]
         place = t * dim
-        for k in range(dim):
-            past[k] = past[k] if found[k] > 0 else none
-            row[k] = past[k] * louder if is_kept(place + k, seed, dropped) else none
-        for k in range(dim):
-            to_gain[k] += row[k] * kept[k]
-            to_shift[k] += row[k]
-            row[k] *= gain[k]
-        total = total_of(row, 0, dim) * share
-        along = dot(row, 0, normal, place, dim) * share
-        scale = scales[t]
+        fill_factors(place, seed, dropped, factors)
+        for k in range(0, dim, LANES):
+            past = where_positive(load(out, place + k), load(slopes, place + k))
+            store(past, slopes, place + k)
+            found = times(past, load(factors, k))
+            kept = load(normal, place + k)
+            store(plus_product(load(to_gain, k), found, kept), to_gain, k)
+            store(plus(load(to_shift, k), found), to_shift, k)
+            store(times(found, load(gain, k)), row, k)
+        minus_mean = everywhere(-total_of(row, 0, dim) * share)
+        minus_along = everywhere(-dot(row, 0, normal, place, dim) * share)
+        scale = everywhere(scales[t])
+        for k in range(0, dim, LANES):
+            found = plus_product(load(row, k), load(normal, place + k), minus_along)
+            found = times(plus(found, minus_mean), scale)
+            store(found, row, k)
+            store(plus(load(to_biases, k), found), to_biases, k)
         for k in range(width):
-            row[k] = scale * (row[k] - total - kept[k] * along)
-            to_biases[k] += row[k]
             to_far[t, k] = row[k]
         for k in range(width, dim):
-            row[k] = scale * (row[k] - total - kept[k] * along)
-            to_biases[k] += row[k]
             to_near[t, k - width] = row[k]
+
+
+@inlined
+@no_type_check
+def fill_factors(place, seed, dropped, factors):
+    """Fills a row of what numbers from ``place`` on are multiplied by: 0 where dropout hits."""
+    louder = np.float32(256) / np.float32(256 - dropped)
+    first = np.uint32(place)  # of 32 bits, as places are that are hashed: twice as fast
+    for k in range(len(factors)):
+        here = np.uint32(first + np.uint32(k))
+        factors[k] = louder if is_kept(here, seed, dropped) else np.float32(0)
 
 
 @compiled

@@ -11,15 +11,13 @@ import numpy as np
 
 from mmalign.align.kernels.jit import compiled
 from mmalign.align.kernels.simd import everywhere, load, number_at, plus_product, store
+from mmalign.experts.layout import LANES
 
 TILE = 6
 """Rows whose sums are in registers at once: of the sixteen that most CPUs have they take twelve."""
 
-LANES = 16
-"""Numbers of a vector. Rows of sums are written in whole vectors and whole tiles."""
-
 SPARE = TILE + LANES
-"""Rows beyond the last one that whole tiles and vectors may touch."""
+"""Rows beyond the last one that may be touched: sums are written in whole tiles and vectors."""
 
 
 @compiled

@@ -9,7 +9,8 @@ can look back over its whole window. Margins meet zeros of the band, and only ha
 from typing import no_type_check
 
 from mmalign.align.kernels.jit import compiled
-from mmalign.align.kernels.simd import BYTES, sliding_dot
+from mmalign.align.kernels.loops import sliding_dot
+from mmalign.align.kernels.simd import BYTES
 
 
 @compiled

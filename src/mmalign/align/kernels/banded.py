@@ -4,7 +4,7 @@ from typing import no_type_check
 
 from mmalign.align.kernels.band import lanes_of
 from mmalign.align.kernels.jit import compiled
-from mmalign.align.kernels.simd import eliminate
+from mmalign.align.kernels.loops import eliminate
 
 
 @compiled

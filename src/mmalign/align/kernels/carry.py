@@ -7,7 +7,7 @@ import numpy as np
 from mmalign.align.kernels.band import first_places, in_vectors, lanes_of, places_of
 from mmalign.align.kernels.cost import line_of, row_products
 from mmalign.align.kernels.jit import compiled
-from mmalign.align.kernels.simd import dot, eliminate
+from mmalign.align.kernels.loops import dot, eliminate
 
 
 @compiled

@@ -6,7 +6,8 @@ import numpy as np
 
 from mmalign.align.kernels.band import in_vectors, lanes_of
 from mmalign.align.kernels.jit import compiled
-from mmalign.align.kernels.simd import TILE, dot, eliminate, tile_products, transpose
+from mmalign.align.kernels.loops import TILE, dot, eliminate, tile_products
+from mmalign.align.kernels.simd import transpose
 
 
 @compiled

@@ -17,16 +17,8 @@ import numpy as np
 from mmalign.align.kernels.cost import cosine_scores, line_of
 from mmalign.align.kernels.exponential import exponential
 from mmalign.align.kernels.jit import compiled, inlined
-from mmalign.align.kernels.simd import (
-    LANES,
-    everywhere,
-    larger_size,
-    load,
-    sliding_dot,
-    store,
-    times,
-    transpose,
-)
+from mmalign.align.kernels.loops import sliding_dot
+from mmalign.align.kernels.simd import LANES, everywhere, larger_size, load, store, times, transpose
 
 ENTRIES = 4096  # of a clip: three bands of a group then take 1 MiB, a common second-level cache
 

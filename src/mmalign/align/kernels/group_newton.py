@@ -27,16 +27,9 @@ from mmalign.align.kernels.group import (
     vectors,
 )
 from mmalign.align.kernels.jit import compiled, inlined
+from mmalign.align.kernels.loops import add_sliding_dot
 from mmalign.align.kernels.newton import NOISE, is_lost_in_rounding
-from mmalign.align.kernels.simd import (
-    LANES,
-    add_sliding_dot,
-    everywhere,
-    load,
-    plus,
-    plus_product,
-    store,
-)
+from mmalign.align.kernels.simd import LANES, everywhere, load, plus, plus_product, store
 from mmalign.align.newton_rule import LONGEST, SUFFICIENT
 
 STEPS = 30  # before a clip of a group is tried alone

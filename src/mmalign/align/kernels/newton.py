@@ -19,7 +19,7 @@ from mmalign.align.kernels.band import column_sums, lanes_of, places_of, rescale
 from mmalign.align.kernels.banded import eliminate_lines, line_of, substitute_back
 from mmalign.align.kernels.exponential import exponential
 from mmalign.align.kernels.jit import compiled
-from mmalign.align.kernels.simd import sliding_dot
+from mmalign.align.kernels.loops import sliding_dot
 from mmalign.align.newton_rule import LONGEST
 
 NOISE = 1e-14  # share of a column's mass that rounding may move

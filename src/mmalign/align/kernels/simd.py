@@ -1,4 +1,4 @@
-"""Vectors that kernels keep in registers, and the loops over them that carry the compiled path.
+"""Vectors that kernels keep in registers; `loops` holds the loops over them.
 
 LLVM does vectorise plain loops along time, but it keeps the sums in memory and spends as long on
 setting up short loops as on running them; with the sums in a register both go two to three times
@@ -12,11 +12,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, models, register_model
 
-from mmalign.align.kernels.jit import inlined
-
 BYTES = 64  # of a vector: 16 float32 or 8 float64
 LANES = 8  # of a vector of float64
-TILE = 8  # rows of a tile: enough independent sums to hide the latency of an addition
 FUSED = ("contract",)  # a product and a sum may become one instruction, nothing is reordered
 
 
@@ -168,6 +165,19 @@ def larger(typing_context, left, right):
 
 @intrinsic
 @no_type_check
+def where_positive(typing_context, sign, vector):
+    """The vector, but 0 in every lane where ``sign`` is not above 0."""
+
+    def generate(context, builder, signature, arguments):
+        sign, vector = arguments
+        none = ir.Constant(vector.type, [0.0] * vector.type.count)
+        return builder.select(builder.fcmp_ordered(">", sign, none), vector, none)
+
+    return vector(sign, vector), generate
+
+
+@intrinsic
+@no_type_check
 def larger_size(typing_context, top, vector):
     """The larger of ``top`` and the absolute value; NaN is passed over."""
 
@@ -254,89 +264,3 @@ def _transposed(builder, rows):
         rows = swapped
         block //= 2
     return rows
-
-
-@inlined
-@no_type_check
-def slide(total, left, i, di, right, j, dj, count):
-    """Total + sum over s < count of left[i + s di + lane] * right[j + s dj + lane]."""
-    for s in range(count):
-        total = plus_product(total, load(left, i + s * di), load(right, j + s * dj))
-    return total
-
-
-@inlined
-@no_type_check
-def sliding_dot(left, i, di, right, j, dj, count, out, o):
-    """out[o + lane] = sum over s < count of left[i + s di + lane] * right[j + s dj + lane]."""
-    nothing = everywhere(left.dtype.type(0))
-    store(slide(nothing, left, i, di, right, j, dj, count), out, o)
-
-
-@inlined
-@no_type_check
-def add_sliding_dot(left, i, di, right, j, dj, count, out, o):
-    """The same, added to what ``out`` holds."""
-    store(slide(load(out, o), left, i, di, right, j, dj, count), out, o)
-
-
-@inlined
-@no_type_check
-def eliminate(factors, i, di, rows, j, dj, count, out, o):
-    """out[o + lane] += sum over s < count of factors[i + s di] * rows[j + s dj + lane]."""
-    total = load(out, o)
-    for s in range(count):
-        factor = everywhere(number_at(factors, i + s * di))
-        total = plus_product(total, factor, load(rows, j + s * dj))
-    store(total, out, o)
-
-
-@inlined
-@no_type_check
-def total_of(numbers, i, count):
-    """Sum over s < count of numbers[i + s], in whole vectors and a rest."""
-    lanes = BYTES // numbers.itemsize
-    whole = count // lanes * lanes
-    vector = everywhere(numbers.dtype.type(0))
-    for s in range(0, whole, lanes):
-        vector = plus(vector, load(numbers, i + s))
-    total = sum_of_lanes(vector)
-    for s in range(whole, count):
-        total += number_at(numbers, i + s)
-    return total
-
-
-@inlined
-@no_type_check
-def dot(left, i, right, j, count):
-    """Sum over s < count of left[i + s] * right[j + s], in whole vectors and a rest."""
-    lanes = BYTES // left.itemsize
-    whole = count // lanes
-    nothing = everywhere(left.dtype.type(0))
-    total = sum_of_lanes(slide(nothing, left, i, lanes, right, j, lanes, whole))
-    for s in range(whole * lanes, count):
-        total += number_at(left, i + s) * number_at(right, j + s)
-    return total
-
-
-@inlined
-@no_type_check
-def tile_products(rows, i, di, columns, j, dj, count, start, out, o, do):
-    """out[o + r do + lane] = start + sum of rows[i + r di + s] * columns[j + s dj + lane].
-
-    For s < count and r < TILE: a small product of matrices, which reads every column vector once.
-    """
-    a = b = c = d = e = f = g = h = everywhere(start)
-    for s in range(count):
-        column, at = load(columns, j + s * dj), i + s
-        a = plus_product(a, everywhere(number_at(rows, at)), column)
-        b = plus_product(b, everywhere(number_at(rows, at + di)), column)
-        c = plus_product(c, everywhere(number_at(rows, at + 2 * di)), column)
-        d = plus_product(d, everywhere(number_at(rows, at + 3 * di)), column)
-        e = plus_product(e, everywhere(number_at(rows, at + 4 * di)), column)
-        f = plus_product(f, everywhere(number_at(rows, at + 5 * di)), column)
-        g = plus_product(g, everywhere(number_at(rows, at + 6 * di)), column)
-        h = plus_product(h, everywhere(number_at(rows, at + 7 * di)), column)
-    for total in (a, b, c, d, e, f, g, h):
-        store(total, out, o)
-        o += do

@@ -12,7 +12,8 @@ import numpy as np
 from mmalign.align.kernels.band import lanes_of
 from mmalign.align.kernels.exponential import exponential
 from mmalign.align.kernels.jit import compiled
-from mmalign.align.kernels.simd import TILE, eliminate, everywhere, store, tile_products
+from mmalign.align.kernels.loops import TILE, eliminate, tile_products
+from mmalign.align.kernels.simd import everywhere, store
 
 STEEPEST = 80.0  # beyond, a sigmoid is 0 or 1 in either dtype
 

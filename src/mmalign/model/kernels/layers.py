@@ -12,8 +12,8 @@ import numpy as np
 from mmalign.align.kernels.band import in_vectors, lanes_of
 from mmalign.align.kernels.exponential import short_exponential
 from mmalign.align.kernels.jit import compiled
+from mmalign.align.kernels.loops import dot
 from mmalign.align.kernels.simd import (
-    dot,
     everywhere,
     larger,
     load,

@@ -12,16 +12,8 @@ from llvmlite.binding import get_host_cpu_features
 
 from mmalign.align.kernels.band import in_vectors, lanes_of
 from mmalign.align.kernels.jit import compiled, inlined
-from mmalign.align.kernels.simd import (
-    dot,
-    everywhere,
-    load,
-    number_at,
-    plus,
-    plus_product,
-    store,
-    total_of,
-)
+from mmalign.align.kernels.loops import dot, total_of
+from mmalign.align.kernels.simd import everywhere, load, number_at, plus, plus_product, store
 
 FEW = 4
 """Rows of a tile: with two registers a vector, their sums fit into the sixteen of most CPUs."""

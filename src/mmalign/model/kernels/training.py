@@ -12,7 +12,8 @@ import numpy as np
 from mmalign.align.kernels.band import in_vectors
 from mmalign.align.kernels.exponential import exponential
 from mmalign.align.kernels.jit import compiled, inlined
-from mmalign.align.kernels.simd import dot, everywhere, load, number_at, total_of
+from mmalign.align.kernels.loops import dot, total_of
+from mmalign.align.kernels.simd import everywhere, load, number_at
 from mmalign.model.kernels.chance import is_kept
 from mmalign.model.kernels.products import SLIGHT, both_plus, store_rows
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmalign.align.kernels.jit import compiled
-from mmalign.align.kernels.simd import dot, total_of
+from mmalign.align.kernels.loops import dot, total_of
 
 
 @compiled
