@@ -1,6 +1,7 @@
 """Ridge regression in closed form, its penalty chosen by exact leave-one-out or leave-group-out."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int64
@@ -34,8 +35,14 @@ class Ridge:
         self, features: Float[np.ndarray, "clips features"]
     ) -> Float[np.ndarray, "clips outputs"]:
         """One row of outputs a clip."""
-        standard = (features - self.mean) / self.scale
-        return np.asarray(standard @ self.weights + self.intercept)
+        weights, intercept = self._line
+        return np.asarray(features @ weights + intercept)
+
+    @cached_property
+    def _line(self) -> tuple[Float[np.ndarray, "features outputs"], Float[np.ndarray, " outputs"]]:
+        """Weights and intercept for features that are not standardised."""
+        weights = self.weights / np.asarray(self.scale, np.float64)[:, None]
+        return weights, self.intercept - self.mean @ weights
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The ridge expert: fixed random features of a sequence, weighted in closed form."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
@@ -88,7 +88,7 @@ class RidgeExpert(Expert):
         found["motion/gain"] = np.array(self.motion_gain)
         if not self.has_windows:
             found["windows/left_out"] = np.array(1.0)
-        return found | {f"ridge/{name}": array for name, array in vars(self.ridge).items()}
+        return found | {f"ridge/{name}": array for name, array in asdict(self.ridge).items()}
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Take over what `state` gave."""
