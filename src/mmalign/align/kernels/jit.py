@@ -6,15 +6,14 @@ from typing import Any
 import numba
 
 from mmalign.align.kernels.private import is_private, private_folder
+from mmalign.align.kernels.sources import sources_digest
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compiles to machine code, once per machine where the result can be kept, without the GIL.
 
     Products and sums may be fused, but nothing is reordered: LLVM would take sums in one order or
-    another, depending on where arrays happen to lie in memory. Numba looks for a kept result under
-    the file of the function that Python calls: after editing what that function uses, delete
-    ``__pycache__``.
+    another, depending on where arrays happen to lie in memory.
     """
     jit: Callable[..., Any] = _jit(function)
     return jit
@@ -50,4 +49,9 @@ def _kept(function: Callable[..., Any], options: dict[str, Any]) -> Any:
         jit: Any = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no directory that Numba may write to
         return None
-    return jit if is_private(jit.stats.cache_path) else None
+    if not is_private(jit.stats.cache_path):
+        return None
+    # Numba looks at the file of the function alone, but what that calls is compiled into it.
+    file = jit._cache._cache_file
+    file._source_stamp = file._source_stamp, sources_digest()
+    return jit

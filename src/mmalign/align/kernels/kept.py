@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 
 from mmalign.align.kernels.private import is_private, private_folder
+from mmalign.align.kernels.sources import sources_digest
 from mmalign.files import read_regular, write_atomically
 
 PARTS = ("experts", "network")
 """Which kernels are kept, in a file each: they are compiled by processes of their own."""
 
-PACKAGE = Path(__file__).parents[2]
 DIGEST = sha256().digest_size
 Kinds = list[tuple[str, int]]
 """Of each argument the type, and the dimensions of an array; -1 for a number."""
@@ -194,8 +194,7 @@ def _places(part: str) -> list[Path]:
 
     digest = sha256(f"{llvmlite.__version__} {llvm.get_host_cpu_name()}".encode())
     digest.update(llvm.get_host_cpu_features().flatten().encode())
-    for source in sorted([*PACKAGE.glob("*/kernels/*.py"), *PACKAGE.glob("experts/*kernels.py")]):
-        digest.update(source.read_bytes())
+    digest.update(sources_digest().encode())
     name = f"{part}-{digest.hexdigest()[:32]}.code"
     folders = [Path(__file__).parent / "__pycache__", private_folder()]
     return [folder / name for folder in folders if folder is not None]
