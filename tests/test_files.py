@@ -34,6 +34,12 @@ def test_a_failure_keeps_the_old_bytes_and_no_draft(tmp_path: Path, monkeypatch,
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
 
 
+def test_a_directory_in_the_way_is_named_and_not_the_draft(tmp_path: Path):
+    with pytest.raises(IsADirectoryError) as caught:
+        write_atomically(tmp_path, b"new")
+    assert caught.value.filename == str(tmp_path)
+
+
 def test_the_draft_of_a_killed_process_is_known_and_nothing_else(tmp_path: Path, monkeypatch):
     def fail(*_: object, **__: object) -> None:
         raise OSError("killed")

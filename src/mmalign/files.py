@@ -82,7 +82,8 @@ def write_atomically(path: Path, payload: bytes) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         Path(name).chmod(0o666 & ~_umask())
-        Path(name).replace(path)
+        with naming(path):
+            Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise

@@ -88,6 +88,23 @@ def test_mistakes_are_one_line_and_exit_2_and_change_nothing(grid, data):
     assert "4 of 4 runs are already done" in again.stderr
 
 
+FIRST_USE = "from mmalign.cli import kernels as k; k._is_kept = k._compile = lambda _: None"
+
+
+def test_data_and_modalities_are_checked_before_kernels_are_compiled(data, tmp_path):
+    out = ["--out", tmp_path / "grid"]
+    words = [["bench", tmp_path / "nowhere", *MAIN, *out]]
+    words += [["bench", data, *MAIN, *out, "--pairs", "visible:smell"]]
+    words += [["train", tmp_path / "nowhere", *out]]
+    words += [["train", data, "--visible", "visible", "--victim", "smell", *out]]
+    for command in words:
+        done = Forked(f"{FIRST_USE}; {MMALIGN}", command).done()
+        assert done.returncode == 2, done
+        assert "nowhere: there is no such file" in done.stderr or "'smell'" in done.stderr
+        assert "compiling" not in done.stderr
+    assert not (tmp_path / "grid").exists()
+
+
 NO_RAY = "import sys; sys.modules['ray'] = None"
 
 

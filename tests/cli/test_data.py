@@ -279,6 +279,6 @@ def test_split_deals_people_and_says_how_many(tmp_path):
         assert sum(map(len, people)) == 6
     assert by_id.returncode == apart.returncode == 0, apart.stderr
     assert load_dataset(tmp_path / "apart")["test"].ids == ("x1", "x2")
-    assert "did you mean 'subject'?" in misspelled.stderr
+    assert misspelled.stderr.endswith("ids such as '^(.*?)-'; did you mean 'subject'?\n")
     assert "not both" in both.stderr
     assert misspelled.returncode == both.returncode == 2

@@ -99,10 +99,12 @@ def test_an_explanation_says_what_each_modality_says(run, data, tmp_path):
     assert "without it nothing is left" in alone.stdout
 
 
+OF_CLIP = ["{run}", "{data}", "--clip", "person1-1-train"]
 MISTAKES = [
     (["predict", "{run}", "{data}", "--without", "smell"], "no modality 'smell'"),
     (["evaluate", "{run}", "{data}", "--without", "pose,smell"], "no modality 'smell'"),
     (["explain", "{run}", "{data}", "--clip", "x"], "no clip 'x'"),
+    (["explain", *OF_CLIP, "--out", "{new}/a.png", "--source", "pose"], "experts do not align"),
     (["evaluate", "{run}", "{data}", "--device", "cuda"], "experts compute on the CPU"),
     (["train", "{data}", "--out", "{new}", "--modalities", "pose,smell"], "no modality 'smell'"),
     (["train", "{data}", "--out", "{new}", "--set", "window=3"], "belongs to the paper's methods"),

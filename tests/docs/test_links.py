@@ -17,7 +17,7 @@ def anchors(page):
     return {re.sub(r"\s+", "-", title.strip()) for title in plain}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
 def test_every_link_leads_to_a_page_and_a_heading(page):
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
     for target, anchor in LINK.findall(text):

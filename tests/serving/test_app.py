@@ -34,6 +34,18 @@ BAD = {
     "invalid UTF-8": (b'{"clips":"\xff\xfe"}', 400),
 }
 
+HINTS = {
+    "wrong dim": "clips.0.sequences.pose.0: expected 4 features in every step.",
+    "no steps": "clips.0.sequences.pose: give one step or more, or leave the modality out.",
+    "no clips": "clips: give one clip or more.",
+}
+
+
+@pytest.mark.parametrize("name", HINTS)
+def test_lists_of_a_wrong_length_are_told_in_plain_words(url, name):
+    _, found = post(url, BAD[name][0])
+    assert found["error"]["message"] == HINTS[name]
+
 
 def test_any_subset_is_answered_in_words(url, experts, experts_data):
     clips = list(experts_data["test"])[:4]

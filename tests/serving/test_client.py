@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mmalign
-from mmalign.errors import ConfigError
+from mmalign.errors import ConfigError, DataError
 from mmalign.serving.client import ServiceError, _content, _pause
 
 
@@ -29,6 +29,14 @@ def test_gaps_and_other_modalities_are_no_trouble(url):
     assert answer.missing == ["wrist", "voice"]
 
 
+def test_a_clip_with_nothing_that_the_model_reads_is_refused_by_name(url):
+    pose = {"id": "good", "pose": np.zeros((9, 4))}
+    with pytest.raises(DataError, match=r"clip bad: .* none of the model's .* Give it pose or"):
+        mmalign.Client(url).predict([pose, {"id": "bad", "poze": np.zeros((9, 4))}])
+    with pytest.raises(DataError, match=r"clip bad: .* none of the model's"):
+        mmalign.Client(url).predict({"id": "bad", "poze": np.zeros((9, 4))})
+
+
 def test_more_clips_than_a_request_may_have_are_sent_in_parts(url, experts_data, monkeypatch):
     client = mmalign.Client(url)
     client.model["limits"]["max_clips"] = 5
@@ -40,7 +48,7 @@ def test_refusals_are_errors_with_a_code(url):
     with pytest.raises(ServiceError, match="max_steps is 60") as caught:
         mmalign.Client(url).predict({"pose": np.zeros((61, 4))})
     assert (caught.value.status, caught.value.code) == (413, "too_large")
-    with pytest.raises(ServiceError) as caught:
+    with pytest.raises(ServiceError, match="Check that mmalign serve is running") as caught:
         mmalign.Client("http://127.0.0.1:9", retries=0).predict({"pose": np.zeros((1, 4))})
     assert caught.value.status == 0
     for url in ("127.0.0.1:8000", "http://host:99999", "http://[host"):

@@ -126,10 +126,21 @@ def test_a_service_whose_model_is_killed_says_so_and_ends(experts, clients):
 @pytest.mark.nightly
 def test_a_service_that_cannot_start_says_why(tmp_path):
     command = [sys.executable, "-m", "mmalign.cli.main", "serve", str(tmp_path / "nothing")]
+    command += ["--port", "0"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 2
     assert "there is no such directory" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.nightly
+def test_examples_that_do_not_fit_end_the_command(experts):
+    command = [sys.executable, "-m", "mmalign.cli.main", "serve", str(experts), "--port", "0"]
+    command += ["--examples", "smartwatch"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 2
+    assert "these clips are not what the model reads" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_a_port_that_is_taken_is_told():

@@ -43,3 +43,13 @@ def test_a_process_answers_like_the_model_and_its_death_is_noticed(experts, expe
         assert one.pop("probabilities") == pytest.approx(other.pop("probabilities"), abs=1e-5)
         assert one == other
     assert again[0]["id"] == clips[0].id
+
+
+def test_a_process_that_nobody_waits_for_ends_without_a_word(experts):
+    unheard, refused = (ProcessWorker(str(experts), "cpu", 1) for _ in range(2))
+    unheard.close()
+    refused.facts()
+    refused.close()
+    for worker in (unheard, refused):
+        worker._process.join(60)
+        assert worker._process.exitcode == 0

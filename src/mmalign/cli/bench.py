@@ -112,8 +112,6 @@ def bench(
     asked = None if pairs is None else parse_pairs(pairs)
     source = options.make_source(data, non_finite=non_finite, label=label, vectors=vectors)
     runner: Any = nullcontext() if only_list else options.make_engine(engine, jobs, address)
-    if not only_list:
-        compile_once(*COMPILERS)
     with runner:
         dataset = source.load()
         scope = Scope(pairs=all_pairs(dataset) if asked is None else asked, **reach)
@@ -202,6 +200,8 @@ def _run(grid: "Grid", engine: "Engine", out: Path, keep: "Keep") -> None:
     from mmalign.cli.grid_progress import GridProgress
     from mmalign.experiments.running import run_grid
 
+    if grid.pending():
+        compile_once(*COMPILERS)
     with GridProgress(grid) as progress:
         try:
             run_grid(grid, engine, progress.show, keep=keep)

@@ -40,7 +40,8 @@ def chosen_groups(by: str) -> Callable[[str], str] | None:
         raise ConfigError(f"--by {by!r} is not a regular expression: {error}") from error
     if parts == 0:
         known = suggestion(by, [*GROUPS, "clip"])
-        raise ConfigError(f"--by {by!r}: {known}, or a pattern of ids such as '^(.*?)-'")
+        wanted = "neither a name that data has, nor a pattern of ids such as '^(.*?)-'"
+        raise ConfigError(f"--by {by!r} is {wanted}; {known}")
     return lambda clip_id: group_in(by, clip_id)
 
 

@@ -41,15 +41,17 @@ def explain(
     model = options.load_model(run, device, threads=1)
     dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
     found = model.prepared(options.take_away(_find(dataset, clip), without, model))
-    out.parent.mkdir(parents=True, exist_ok=True)
     told = _told(model, found)
     if isinstance(model, NetworkMMAlign):
-        _explain_plans(model, found, out, model.direction(source, target), told)
+        direction = model.direction(source, target)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        _explain_plans(model, found, out, direction, told)
         for line in _lines(model, found, told):
             typer.echo(line)
     elif source is not None or target is not None:
         raise ConfigError("experts do not align modalities: remove --source and --target")
     else:
+        out.parent.mkdir(parents=True, exist_ok=True)
         _explain_evidence(model, found, out, told)
     typer.echo(f"picture: {out}")
 

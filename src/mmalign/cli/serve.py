@@ -1,5 +1,6 @@
 """`mmalign serve`: a run behind HTTP, and a page to try it."""
 
+from contextlib import closing
 from typing import Annotated
 
 import typer
@@ -19,6 +20,9 @@ def serve(
     examples: Annotated[
         str | None, typer.Option(help="Dataset whose clips the page shows.")
     ] = None,
+    non_finite: options.NonFinite = "reject",
+    label: options.Label = None,
+    vectors: options.Vectors = None,
     max_batch: Annotated[
         int, typer.Option(min=1, help="Maximum number of clips computed together.")
     ] = 12,
@@ -60,9 +64,10 @@ def serve(
         max_steps=max_steps,
         max_bytes=max_bytes,
     )
-    with bind(host, port) as listening:
-        worker = ProcessWorker(run, device, threads)
-        clips = None if examples is None else load_dataset(examples)
+    with bind(host, port) as listening, closing(ProcessWorker(run, device, threads)) as worker:
+        clips = None
+        if examples is not None:
+            clips = load_dataset(examples, non_finite=non_finite, label=label, vectors=vectors)
         service = Service(worker, worker.facts(), limits, clips)
         keep_collector_away()
         make_server(service, _announce).run(sockets=[listening])

@@ -87,13 +87,14 @@ def train(
         device=device,
     )
     make = asked.trainee()
-    compile_once(*(("experts",) if asked.is_of_experts else ("network", "alignment")))
     torch.set_num_threads(threads)
     place = asked.place()
     dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
     _check_splits(dataset, data, ("train",) if asked.is_of_experts else ("train", "valid"))
     if modalities is not None:
         dataset = _only(dataset, options.split_list(modalities))
+    asked.check_pair(dataset)
+    compile_once(*(("experts",) if asked.is_of_experts else ("network", "alignment")))
     events = _event_writer(out) if tensorboard else None
     line = ModalityLine if asked.is_of_experts else LiveLine
     with join_world(place) as world, line(is_on=world.is_leader, events=events) as live:

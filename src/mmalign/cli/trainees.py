@@ -61,6 +61,15 @@ class Asked:
         """Whether the paper's protocol says what goes missing."""
         return self.visible is not None and self.victim is not None
 
+    def check_pair(self, dataset: "Dataset") -> None:
+        """Check that the data has both modalities of the pair, if there is one.
+
+        Raises:
+            DataError: If it lacks one.
+        """
+        if self.has_pair:
+            dataset.require(str(self.visible), str(self.victim))
+
     @property
     def is_of_experts(self) -> bool:
         """Whether experts are trained."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mmalign.cli import options
+from mmalign.cli.kernels import compile_once
 from mmalign.cli.stopping import say_stopped
 from mmalign.progress import Display, start_bar
 
@@ -82,6 +83,7 @@ def tune(
         )
         for name, why in search.useless.items():
             typer.echo(f"not searched: {name} ({why})", err=True)
+        compile_once("network", "alignment")
         with SearchProgress(trials) as progress:
             try:
                 tuned = run_search(

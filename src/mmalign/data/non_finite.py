@@ -79,8 +79,8 @@ def require_finite(split: Split) -> None:
                 modality=modality,
                 step=found.first_step,
                 feature=found.first_feature,
-                fix="Clean it, or load the data with non_finite='zero', 'clip' or 'gap'; "
-                "for clips of your own, observed= tells which steps are there.",
+                fix="Clean it, or give non_finite='gap' or 'zero' to MMAlign or load_dataset; "
+                "observed= of a clip tells which steps are there.",
             )
 
 

@@ -19,7 +19,7 @@ SPLIT_NAMES: Mapping[str, str] = {
     "testing": "test",
 }
 
-ALL_TRAIN = "no splits are stored: every clip is in train; mmalign.data.split_by makes splits"
+ALL_TRAIN = "no splits are stored: every clip is in train; mmalign data split makes others"
 
 Content = TypeVar("Content")
 

@@ -1,10 +1,31 @@
-"""Do sequences have as many features a step as a model reads?"""
+"""Do clips have a modality that a model reads, and as many features a step?"""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+
+import numpy as np
 
 from mmalign.data.columns import first_misfit
 from mmalign.data.split import Split
 from mmalign.errors import DataError
+
+
+def require_any(split: Split, modalities: Iterable[str]) -> None:
+    """Check that every clip has one of the modalities.
+
+    Raises:
+        DataError: At the first clip that has none.
+    """
+    names = list(modalities)
+    present = np.zeros(len(split), bool)
+    for name in names:
+        if name in split.sequences:
+            present |= split.is_present(name)
+    if not present.all():
+        raise DataError(
+            "the clip has none of the model's modalities",
+            clip=split.ids[int(present.argmin())],
+            fix=f"Give it {' or '.join(names) or 'one'}, or leave it out.",
+        )
 
 
 def require_widths(split: Split, dims: Mapping[str, int]) -> None:

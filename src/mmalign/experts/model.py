@@ -12,7 +12,7 @@ from mmalign.data.intake import Clips, gathered, labelled, task_of, taught, with
 from mmalign.data.non_finite import require_finite
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task
-from mmalign.data.widths import require_widths
+from mmalign.data.widths import require_any, require_widths
 from mmalign.errors import DataError, MMAlignError
 from mmalign.evaluation.floors import score
 from mmalign.experts.contract import EPOCHS, Evidence, Lesson
@@ -241,15 +241,7 @@ def _modalities(rows: Split | Sequence[object]) -> list[str]:
 
 def _check(split: Split, dims: Mapping[str, int]) -> None:
     """Check that every clip has one of these modalities, the right width, finite numbers."""
-    present = np.zeros(len(split), bool)
-    for name in dims:
-        present |= split.is_present(name)
-    if not present.all():
-        raise DataError(
-            "the clip has none of the model's modalities",
-            clip=split.ids[int(present.argmin())],
-            fix=f"Give it {' or '.join(dims) or 'one'}, or leave it out.",
-        )
+    require_any(split, dims)
     require_widths(split, dims)
     require_finite(split)
 

@@ -16,6 +16,7 @@ from safetensors.numpy import save
 from mmalign.data.intake import Clips, gathered
 from mmalign.data.split import Split
 from mmalign.data.task import Regression
+from mmalign.data.widths import require_any
 from mmalign.documents import parse_object
 from mmalign.errors import ConfigError, MMAlignError
 
@@ -108,11 +109,12 @@ class Client:
         Modalities that the model does not read are not sent.
 
         Raises:
-            DataError: If these are no clips.
+            DataError: If these are no clips, or one has none of the model's modalities.
             ServiceError: If the service refuses, stays busy, or cannot be reached.
         """
         names, most = self._takes()
         split = _split(clips, names)
+        require_any(split, names)
         answers = []
         for start in range(0, len(split), most):
             part = split.select(range(start, min(start + most, len(split))))
@@ -154,13 +156,17 @@ class Client:
             except (OSError, HTTPException) as error:
                 self._connection.close()
                 if not left:
-                    raise ServiceError(f"{self.url}: {error or type(error).__name__}") from error
+                    raise self._unreachable(error) from error
                 continue
             if status == 503 and left:
                 time.sleep(_pause(answer.headers.get("Retry-After", "")))
                 continue
             return _content(status, content)
         raise ServiceError(f"{self.url}: no answer")
+
+    def _unreachable(self, error: Exception) -> ServiceError:
+        told = error or type(error).__name__
+        return ServiceError(f"{self.url}: {told}. Check that mmalign serve is running there.")
 
 
 def _pause(told: str) -> float:

@@ -70,7 +70,17 @@ class JsonBody:
             return unfit(f"{place}: unknown modality. There are {', '.join(self._facts.dims)}.")
         if kind == "extra_forbidden":
             return unfit(f"{place}: unknown field.")
-        return unfit(f"{place}: {first['msg']}.")
+        return unfit(f"{place}: {self._wanted(kind, where) or first['msg']}.")
+
+    def _wanted(self, kind: str, where: Sequence[int | str]) -> str | None:
+        """What a list that is too short or too long should hold; None if it is something else."""
+        if kind not in ("too_short", "too_long"):
+            return None
+        if where == ("clips",):
+            return "give one clip or more"
+        if len(where) == 4:
+            return "give one step or more, or leave the modality out"
+        return f"expected {self._facts.dims[str(where[3])]} features in every step"
 
     def _place(self, where: Sequence[int | str]) -> str:
         """Where it is, in words of ours: names that a client made up are left out."""

@@ -11,6 +11,7 @@ import signal
 import socket
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from multiprocessing import get_context
 from typing import Any, Protocol, runtime_checkable
 
@@ -141,6 +142,10 @@ class ProcessWorker:
         self._writer.close()
         await asyncio.to_thread(self._process.join, 10)
 
+    def close(self) -> None:
+        """Close the way where no event loop did: an open one would keep both processes."""
+        self._way.close()
+
 
 def keep_collector_away() -> None:
     """Let requests wait less for the garbage collector.
@@ -169,14 +174,20 @@ def _work(way: socket.socket, run: str, device: str, threads: int) -> None:
         signal.signal(kind, signal.SIG_IGN)
     from mmalign.serving.loading import load_answering
 
-    try:
-        answering = load_answering(run, device, threads)
-    except (MMAlignError, OSError) as error:
-        way.sendall(_packed(MMAlignError(str(error))))
-        return
-    keep_collector_away()
-    way.sendall(_packed(answering.facts))
-    with way, way.makefile("rb") as reader:
+    # The other process may have ended meanwhile, and has said why.
+    with way, suppress(ConnectionError):
+        try:
+            answering = load_answering(run, device, threads)
+        except (MMAlignError, OSError) as error:
+            way.sendall(_packed(MMAlignError(str(error))))
+            return
+        keep_collector_away()
+        way.sendall(_packed(answering.facts))
+        _answer_all(way, answering)
+
+
+def _answer_all(way: socket.socket, answering: Answer) -> None:
+    with way.makefile("rb") as reader:
         while head := reader.read(HEAD):
             parts = _unpacked(reader.read(int.from_bytes(head, "little")))
             way.sendall(_packed([_plain(outcome) for outcome in computed(answering, parts)]))
