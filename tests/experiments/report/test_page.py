@@ -11,18 +11,31 @@ def browser():
         yield found
 
 
-@pytest.fixture(scope="module", params=[(1280, "light"), (390, "light"), (390, "dark")], ids=str)
-def page(request, browser, report):
-    width, scheme = request.param
+SIZES = [(1280, "light"), (390, "light"), (390, "dark")]
+
+
+@pytest.fixture(scope="module")
+def pages(browser, report):
+    """A page of each size, all open at once: tests in random order would open them again."""
+    return {size: opened(browser, report, *size) for size in SIZES}
+
+
+def opened(browser, report, width, scheme):
     context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)
-    opened = context.new_page()
-    opened.asked, opened.said = [], []
-    opened.on("request", lambda asked: opened.asked.append(asked.url))
-    opened.on("console", lambda said: opened.said.append(said.text))
-    opened.on("pageerror", lambda error: opened.said.append(str(error)))
-    opened.goto((report / "report.html").as_uri())
-    yield opened
-    context.close()
+    page = context.new_page()
+    page.asked, page.said = [], []
+    page.on("request", lambda asked: page.asked.append(asked.url))
+    page.on("console", lambda said: page.said.append(said.text))
+    page.on("pageerror", lambda error: page.said.append(str(error)))
+    page.goto((report / "report.html").as_uri())
+    return page
+
+
+@pytest.fixture(params=SIZES, ids=str)
+def page(request, pages):
+    found = pages[request.param]
+    found.set_viewport_size({"width": request.param[0], "height": 844})  # another test changes it
+    return found
 
 
 def test_nothing_is_asked_for_and_nothing_complains(page):

@@ -74,9 +74,9 @@ class MachineState:
 
     def line(self) -> bytes:
         """The bytes up to the next newline."""
-        start = self.position
+        start, size = self.position, 64  # most lines are short
         while True:
-            block = bytes(self.data[self.position : self.position + 4096])
+            block = bytes(self.data[self.position : self.position + size])
             found = block.find(b"\n")
             if found >= 0:
                 self.position += found + 1
@@ -84,6 +84,7 @@ class MachineState:
             if not block:
                 raise ValueError("a line does not end")
             self.position += len(block)
+            size = 4096
 
     # --- stack and memo -------------------------------------------------------------------
 
@@ -94,14 +95,14 @@ class MachineState:
 
     def push_new(self, value: Any) -> None:
         """Put a new value on the stack: a byte or two in the file, many here."""
-        self.pay(PLACE_BYTES)
-        self.stack.append(self.paid(value))
+        self.pay(PLACE_BYTES + _memory(value))
+        self.stack.append(value)
 
     def mark(self) -> None:
         """Begin a group of values."""
-        self.pay(PLACE_BYTES)
+        self.pay(PLACE_BYTES + SMALL_BYTES)  # of an empty list
         self.marks.append(self.stack)
-        self.stack = self.paid([])
+        self.stack = []
 
     def pop_mark(self) -> list[Any]:
         """The values since the last mark."""
