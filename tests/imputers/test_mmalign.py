@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from mmalign import align
 from mmalign.imputers import AlignmentDynamicsLearner, UniformWindow, ZeroFill
 from mmalign.imputers.mmalign import Fitter, turn_around
+from mmalign.model.adamw import AdamW
 from mmalign.model.hidden import Hidden
 
 DIM = 6
@@ -117,6 +118,19 @@ def test_the_compiled_plan_is_the_fitter_s(lengths, others, window):
     found, expected = fitter.compiled_plan(source, targets), fitter(source, targets)
     torch.testing.assert_close(found, expected.detach(), atol=1e-5, rtol=0)
     assert fitter.double().compiled_plan(given_double, targets) is None
+
+
+def test_the_compiled_plan_follows_the_optimizer():
+    torch.manual_seed(0)
+    fitter, lengths = Fitter(8, 2), torch.tensor([6, 4])
+    source = Hidden(torch.zeros(2, 8), torch.randn(2, 6, 8), lengths)
+    before = fitter.compiled_plan(source, lengths)
+    optimizer = AdamW(fitter.parameters(), rate=0.1, weight_decay=0.0)
+    fitter(source, lengths)[:, :, 0].sum().backward()
+    optimizer.step()
+    after = fitter.compiled_plan(source, lengths)
+    assert (after - before).abs().max() > 1e-3
+    torch.testing.assert_close(after, fitter(source, lengths).detach(), atol=1e-5, rtol=0)
 
 
 def test_weights_that_change_are_packed_again():

@@ -41,6 +41,16 @@ def test_steps_are_those_of_torch(dtype):
     assert isinstance(oracle, Optimizer)
 
 
+def test_torch_knows_that_weights_have_changed():
+    """What is made of weights and kept must be made again; the fused step itself does not tell."""
+    chosen = weights(torch.float32)
+    before = [weight._version for weight in chosen]
+    give_gradients(chosen, turn=0)
+    AdamW(chosen, rate=0.01, weight_decay=0.1).step()
+    changed = [now._version > was for now, was in zip(chosen, before, strict=True)]
+    assert changed == [True, False, True, True]
+
+
 def test_it_goes_on_from_its_own_state_and_from_torch_s():
     first, second, third = (weights(torch.float32) for _ in range(3))
     before = torch.optim.AdamW(first, lr=0.1, weight_decay=0.1, fused=True)

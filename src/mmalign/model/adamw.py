@@ -71,8 +71,9 @@ class AdamW:
         slots = [self.slots.get(index) or self._start(index) for index in chosen]
         counts = [slot["step"] for slot in slots]
         torch._foreach_add_(counts, 1)
+        weights = [self.weights[index] for index in chosen]
         torch._fused_adamw_(
-            [self.weights[index] for index in chosen],
+            weights,
             [cast(Tensor, self.weights[index].grad) for index in chosen],
             [slot["exp_avg"] for slot in slots],
             [slot["exp_avg_sq"] for slot in slots],
@@ -86,6 +87,8 @@ class AdamW:
             amsgrad=False,
             maximize=False,
         )
+        # The fused kernel does not count its changes, by which packed copies tell that they are old.
+        torch.autograd.graph.increment_version(weights)
 
     def _start(self, index: int) -> Slots:
         weight = self.weights[index]
