@@ -87,7 +87,7 @@ class AdamW:
             amsgrad=False,
             maximize=False,
         )
-        # The fused kernel does not count its changes, by which packed copies tell that they are old.
+        # The fused kernel does not count its changes; packed copies tell by that if they are old.
         torch.autograd.graph.increment_version(weights)
 
     def _start(self, index: int) -> Slots:
