@@ -185,10 +185,7 @@ def minirocket_features(
         MiniRocketMultivariateVariable,
     )
 
-    panels = [
-        [np.concatenate([c.sequences[n] for n in names], axis=1).T.astype(np.float64) for c in part]
-        for part in (train, test)
-    ]
+    panels = [[long_enough(clip, names) for clip in part] for part in (train, test)]
     if len({panel.shape[1] for part in panels for panel in part}) == 1:
         rocket = MiniRocketMultivariate(4000, random_state=seed)
         given = [np.stack(part) for part in panels]
@@ -196,6 +193,12 @@ def minirocket_features(
         rocket = MiniRocketMultivariateVariable(4000, random_state=seed, pad_value_short_series=0.0)
         given = [pd.DataFrame([[pd.Series(c) for c in panel] for panel in p]) for p in panels]
     return rocket.fit_transform(given[0]), rocket.transform(given[1])
+
+
+def long_enough(clip: Clip, names: Names) -> np.ndarray:
+    """Channels before time, with zeros after the last step: sktime refuses fewer than nine."""
+    steps = np.concatenate([clip.sequences[name] for name in names], axis=1).T.astype(np.float64)
+    return np.pad(steps, ((0, 0), (0, max(0, 9 - steps.shape[1]))))
 
 
 def scores(answers: dict[Names, np.ndarray], fold: Fold, task: Task) -> dict[str, float]:
