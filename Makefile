@@ -33,8 +33,12 @@ $(STAMP): $(DEMO)
 
 # Kernels that changed since they were compiled would be compiled by every process on its own.
 $(COMPILED): $(STAMP) $(shell find src/mmalign -name '*.py')
-	$(MAKE) --no-print-directory -j2 compile-align compile-model compile-experts
+	$(MAKE) --no-print-directory -j2 compile-align compile-model compile-experts compile-minirocket
 	touch $@
+
+# sktime compiles its kernels when they are first imported, which would be in a test.
+compile-minirocket:
+	$(BIN)/python -c 'import sktime.transformations.rocket._minirocket_multi_numba'
 
 compile-%:
 	$(BIN)/python -m mmalign.$*.compile
