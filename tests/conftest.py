@@ -10,7 +10,7 @@ from pathlib import Path
 # Two workers on two cores: more threads would only wait for each other, here and in subprocesses.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # MiniRocket's Numba kernel gives its number of threads to OpenMP, and so to torch in every later
-# test: training took five times as long, and forks that trained waited for threads they lacked.
+# test: a fork that trains would wait forever for a thread that it lacks.
 os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 
 import pytest
