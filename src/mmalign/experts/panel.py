@@ -149,12 +149,7 @@ def _joint_lesson(panel: Panel, names: Names, split: Split, rows: Rows, lesson: 
     """What the clips at these rows teach, their modalities read side by side."""
     own = np.flatnonzero(split.is_present(names[0]))
     chosen = np.searchsorted(own, rows)
-    return replace(
-        lesson,
-        clips=panel.sequences(names, split, rows),
-        labels=lesson.labels[chosen],
-        groups=None if lesson.groups is None else lesson.groups[chosen],
-    )
+    return replace(lesson.part(chosen), clips=panel.sequences(names, split, rows))
 
 
 def _held(panel: Panel, names: Names, split: Split) -> Evidence:
