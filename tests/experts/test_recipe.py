@@ -81,7 +81,7 @@ def test_few_clips_are_passed_over_often_enough_to_learn():
         seen.append(len(clips))
         return clips
 
-    weights = Weights.drawn(shapes(1, dim=16, blocks=1, outputs=2), np.random.default_rng(0))
+    weights = Weights.drawn(shapes(1, dim=64, blocks=1, outputs=2), np.random.default_rng(0))
     two = Classification(("a", "b"))
     network = Taps(weights.named, 0.0)
     train_taps(network, weights, lesson(10, two), recipe=Recipe(epochs=2), change=watched)
@@ -92,7 +92,7 @@ def test_it_learns_classes_and_numbers_and_the_same_lesson_gives_the_same_bits()
     for task in (Classification(("a", "b")), Regression()):
         given = lesson(40, task, epochs=30)
         networks = [
-            trained_taps(given, step_gain=0.0, dim=16, blocks=1, is_smooth=False) for _ in range(2)
+            trained_taps(given, step_gain=0.0, dim=64, blocks=1, is_smooth=False) for _ in range(2)
         ]
         said, again = (network(packed(given.clips)) for network in networks)
         np.testing.assert_array_equal(said, again)

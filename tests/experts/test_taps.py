@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mmalign.experts.taps import Taps, Weights, packed, shapes, with_differences
 
 
-def drawn(channels: int, *, gain: float, blocks: int = 3, dim: int = 16, outputs: int = 4) -> Taps:
+def drawn(channels: int, *, gain: float, blocks: int = 3, dim: int = 64, outputs: int = 4) -> Taps:
     form = shapes(channels * (2 if gain else 1), dim=dim, blocks=blocks, outputs=outputs)
     return Taps(Weights.drawn(form, np.random.default_rng(channels)).named, gain)
 
@@ -57,12 +57,12 @@ def test_steps_are_read_in_rows_however_the_clips_lie_in_memory(gain):
 
 
 def test_a_hidden_step_has_whole_vectors():
-    with pytest.raises(ValueError, match="24 numbers, expected a multiple of 16"):
-        shapes(6, dim=24, blocks=2, outputs=3)
+    with pytest.raises(ValueError, match="96 numbers, expected a multiple of 64"):
+        shapes(6, dim=96, blocks=2, outputs=3)
 
 
 def test_parts_of_the_weights_are_views_in_order():
-    form = shapes(6, dim=16, blocks=2, outputs=3)
+    form = shapes(6, dim=64, blocks=2, outputs=3)
     weights = Weights.drawn(form, np.random.default_rng(0))
     assert {name: part.shape for name, part in weights.named.items()} == form
     assert all(np.shares_memory(part, weights.flat) for part in weights.named.values())
@@ -73,7 +73,7 @@ def test_parts_of_the_weights_are_views_in_order():
 @pytest.mark.parametrize("name", ["stem.weight", "norm.bias", "blocks.1.far.weight", "read.bias"])
 @pytest.mark.parametrize("change", ["cut", "gone", "flat", "more"])
 def test_weights_that_do_not_fit_are_refused_before_a_loop_reads_them(name, change):
-    weights = dict(drawn(3, gain=1.0, dim=16).weights)
+    weights = dict(drawn(3, gain=1.0, dim=64).weights)
     Taps(weights, 1.0).check_shapes(channels=3)
     array = weights.pop(name)
     if change == "cut":

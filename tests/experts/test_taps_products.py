@@ -4,9 +4,18 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmalign.experts.taps_products import SPARE, add_transposed_product, fill_products, once
+from mmalign.experts.layout import LANES
+from mmalign.experts.taps_products import (
+    ROWS_OF_ONE,
+    SPARE,
+    add_transposed_product,
+    fill_products,
+    once,
+    side_by_side,
+)
 
 SIZES = st.integers(1, 40)
+VECTORS = st.integers(1, 9)  # tiles are one to three vectors wide
 
 
 def padded(rows):
@@ -20,15 +29,15 @@ def numbers(rng, *shape):
     return rng.normal(size=shape).astype(np.float32)
 
 
-@given(SIZES, SIZES, st.sampled_from([16, 32, 48]), st.integers(0, 99))
-def test_rows_times_columns(rows, steps, lanes, seed):
-    rng = np.random.default_rng(seed)
+@given(SIZES, SIZES, VECTORS, st.integers(0, 99))
+def test_rows_times_columns(rows, steps, vectors, seed):
+    rng, lanes = np.random.default_rng(seed), vectors * LANES
     a, b = numbers(rng, rows, steps), numbers(rng, steps, lanes)
     out = np.zeros((rows + SPARE, lanes), np.float32)
     place = padded(a), 0, steps, 1, b, 0, lanes
-    fill_products(*place, once(steps), out, 0, lanes, rows, lanes)
+    fill_products(*place, once(steps), side_by_side(lanes), out, 0, lanes, rows)
     np.testing.assert_allclose(out[:rows], a @ b, atol=1e-4)
-    assert (out[rows + 5 :] == 0).all()
+    assert (out[rows + ROWS_OF_ONE - 1 :] == 0).all()
 
 
 @given(st.integers(1, 30), st.integers(1, 20), st.integers(0, 99))
@@ -43,22 +52,31 @@ def test_turns_make_a_convolution(rows, channels, seed):
     )
     out = np.empty((rows + SPARE, lanes), np.float32)
     place = apart, 2 * channels, channels, 1, weights, 0, lanes
-    fill_products(*place, turns, out, 0, lanes, rows, lanes)
+    fill_products(*place, turns, side_by_side(lanes), out, 0, lanes, rows)
     expected = sum(apart[2 + o : 2 + o + rows] @ weights[n] for n, o in enumerate(offsets))
     np.testing.assert_allclose(out[:rows], expected, atol=1e-4)
 
 
-@given(SIZES, SIZES, SIZES, st.integers(0, 99))
-def test_a_transposed_product_is_added_to_its_part_alone(steps, rows, columns, seed):
-    rng = np.random.default_rng(seed)
+@given(SIZES, SIZES, VECTORS, st.integers(0, 99))
+def test_a_transposed_product_is_added_to_its_part_alone(steps, rows, vectors, seed):
+    rng, columns = np.random.default_rng(seed), vectors * LANES
     left, right = numbers(rng, steps, rows), numbers(rng, steps, columns)
-    total = numbers(rng, 3 + rows * (columns + 2) + 4)
-    before = total.copy()
+    total = numbers(rng, 3 + rows * columns + 4)
+    expected = total.copy()
     add_transposed_product(
-        padded(left), padded(right), once(steps), 0, rows, columns, total, 3, columns + 2
+        padded(left), padded(right), once(steps), side_by_side(columns), rows, total, 3
     )
-    part = np.zeros((rows, columns + 2), np.float32)
-    part[:, :columns] = left.T @ right
-    expected = before.copy()
-    expected[3 : 3 + part.size] += part.ravel()
+    expected[3 : 3 + rows * columns] += (left.T @ right).ravel()
     np.testing.assert_allclose(total, expected, atol=1e-4)
+
+
+@given(st.integers(1, 30), st.integers(0, 99))
+def test_vectors_may_lie_anywhere_in_a_matrix(steps, seed):
+    rng = np.random.default_rng(seed)
+    left, right = numbers(rng, steps, 5), numbers(rng, steps + 3, LANES)
+    offsets = np.array([2, 0, 3])
+    vectors = np.stack([offsets * LANES, np.arange(3) * LANES], axis=1)
+    total = np.zeros(5 * 3 * LANES, np.float32)
+    add_transposed_product(padded(left), padded(right), once(steps), vectors, 5, total, 0)
+    windows = np.concatenate([right[n : n + steps] for n in offsets], axis=1)
+    np.testing.assert_allclose(total.reshape(5, -1), left.T @ windows, atol=1e-4)

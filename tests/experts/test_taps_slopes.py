@@ -33,7 +33,7 @@ def test_a_batch_is_the_sum_of_its_clips():
     rng = np.random.default_rng(0)
     lengths = [1, 300, 7, 120, 90, 40, 2, 250]  # more steps than go forward and back at once
     clips = [rng.normal(size=(n, 3)).astype(np.float32) for n in lengths]
-    weights = Weights.drawn(shapes(3, dim=16, blocks=2, outputs=3), rng)
+    weights = Weights.drawn(shapes(3, dim=64, blocks=2, outputs=3), rng)
     own = rng.dirichlet(np.ones(3), len(clips)).astype(np.float32)
     usual = {"gain": 0.0, "blocks": 2, "share": 0.7}
     whole = slopes_of(weights, clips, own=own, other=own, **usual)
@@ -56,7 +56,7 @@ def test_a_batch_is_the_sum_of_its_clips():
 )
 def test_slopes_are_those_of_torch(lengths, channels, gain, blocks, outputs, share):
     rng = np.random.default_rng(sum(lengths))
-    form = shapes(channels * (2 if gain else 1), dim=16, blocks=blocks, outputs=outputs)
+    form = shapes(channels * (2 if gain else 1), dim=64, blocks=blocks, outputs=outputs)
     weights = Weights.drawn(form, rng)
     clips = [rng.normal(size=(n, channels)).astype(np.float32) for n in lengths]
     own, other = (rng.dirichlet(np.ones(3), len(clips)).astype(np.float32) for _ in range(2))

@@ -25,13 +25,14 @@ Observed = Bool[np.ndarray, " _"]
 """Which steps of a sequence are there; the others are a gap."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Clip:
     """One sample: id, label, and one sequence per modality (None if it is missing).
 
     A clip to predict needs no label: `Clip("new", sequences={…})`.
     `observed` marks the recorded steps of a modality with gaps; values at other steps are ignored.
     `group` is the person or video that the clip comes from.
+    Two clips are equal if they are the same object: arrays have no single truth value.
 
     >>> import numpy as np
     >>> clip = Clip("a", 1.5, {"text": np.zeros((3, 2), np.float32), "audio": None})

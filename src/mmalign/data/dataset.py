@@ -8,7 +8,7 @@ from mmalign.data.task import Task
 from mmalign.errors import DataError, shown
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Dataset:
     """Splits of clips that share a task and modalities.
 

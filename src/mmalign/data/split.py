@@ -20,7 +20,7 @@ UNFIT = (TypeError, ValueError, OverflowError, RuntimeError)
 """What numpy and torch raise at values that are no numbers, or that are elsewhere."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Split:
     """Clips of one part of a dataset (train, valid or test).
 

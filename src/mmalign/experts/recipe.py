@@ -73,7 +73,7 @@ def trained_taps(
     Args:
         lesson: Sequences as inputs give them, with class indices or numbers of unit scale.
         step_gain: See `Taps`.
-        dim: Size of a hidden step, a multiple of 16.
+        dim: Size of a hidden step, a multiple of 64.
         blocks: How many blocks.
         is_smooth: Whether sequences are signals; lists of words are seen half as often, unchanged.
     """

@@ -179,15 +179,15 @@ def shapes(width: int, *, dim: int, blocks: int, outputs: int) -> dict[str, tupl
 
     Args:
         width: Features of a step, with its differences where they are looked at.
-        dim: Size of a hidden step, a multiple of 16.
+        dim: Size of a hidden step, a multiple of 64.
         blocks: How many blocks.
         outputs: Numbers of evidence.
 
     Raises:
-        ValueError: If a hidden step has no whole vectors of numbers.
+        ValueError: If a quarter of a hidden step has no whole vectors of numbers.
     """
-    if dim % LANES:
-        raise ValueError(f"hidden steps of {dim} numbers, expected a multiple of {LANES}")
+    if dim % (4 * LANES):
+        raise ValueError(f"hidden steps of {dim} numbers, expected a multiple of {4 * LANES}")
     narrow = dim // 4
     found = {"stem.weight": (dim, len(STEM) * width), "stem.bias": (dim,)}
     found |= {"norm.weight": (dim,), "norm.bias": (dim,)}

@@ -22,7 +22,7 @@ class TapsExpert(Expert):
     """Reads a signal with its differences over time, or a list of words as it is.
 
     Args:
-        dim: Size of a hidden step, a multiple of 16.
+        dim: Size of a hidden step, a multiple of 64.
     """
 
     def __init__(self, dim: int = 64) -> None:

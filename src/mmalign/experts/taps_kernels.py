@@ -2,7 +2,8 @@
 
 Steps are ``[rows, features]``, the clips of a batch one after the other; ``bounds[k]`` is where
 clip k begins, and where the one before ends. Nothing is padded, so that no row is computed in vain;
-a hidden step has whole vectors of numbers. Steps are never negative where a maximum is taken.
+a quarter of a hidden step has whole vectors of numbers. Steps are never negative where a maximum is
+taken.
 """
 
 from typing import no_type_check
@@ -10,7 +11,7 @@ from typing import no_type_check
 import numpy as np
 
 from mmalign.align.kernels.jit import compiled, inlined
-from mmalign.align.kernels.loops import dot, total_of
+from mmalign.align.kernels.loops import dot
 from mmalign.align.kernels.simd import (
     everywhere,
     larger,
@@ -18,11 +19,12 @@ from mmalign.align.kernels.simd import (
     plus,
     plus_product,
     store,
+    sum_of_lanes,
     times,
     where_positive,
 )
 from mmalign.experts.layout import LANES
-from mmalign.model.kernels.chance import is_kept
+from mmalign.model.kernels.chance import factors_at
 
 SLIGHT = np.float32(1e-5)
 """What a variance is raised by, as in torch's layer norm."""
@@ -105,26 +107,37 @@ def finish(far, near, width, biases, steps, gain, shift, seed, dropped, out, nor
     """
     rows, dim = normal.shape
     share, none = np.float32(1) / np.float32(dim), everywhere(np.float32(0))
-    factors = np.empty(dim, np.float32)
+    louder = np.float32(256) / np.float32(256 - dropped)
     for t in range(rows):
-        kept, place = normal[t], t * dim
-        for k in range(width):
-            kept[k] = far[t, k] + biases[k]
-        for k in range(width, dim):
-            kept[k] = near[t, k - width] + biases[k]
-        minus_mean = everywhere(-total_of(normal, place, dim) * share)
+        place = t * dim
+        total = add_biases(far, t * width, biases, 0, width, none, normal, place)
+        total = add_biases(near, t * (dim - width), biases, width, dim, total, normal, place)
+        minus_mean = everywhere(-sum_of_lanes(total) * share)
+        total = none
         for k in range(place, place + dim, LANES):
-            store(plus(load(normal, k), minus_mean), normal, k)
-        variance = dot(normal, place, normal, place, dim) * share
-        scales[t] = np.float32(1) / np.sqrt(variance + SLIGHT)
+            found = plus(load(normal, k), minus_mean)
+            total = plus_product(total, found, found)
+            store(found, normal, k)
+        scales[t] = np.float32(1) / np.sqrt(sum_of_lanes(total) * share + SLIGHT)
         scale = everywhere(scales[t])
-        fill_factors(place, seed, dropped, factors)
         for k in range(0, dim, LANES):
             standard = times(load(normal, place + k), scale)
             store(standard, normal, place + k)
             found = plus_product(load(shift, k), standard, load(gain, k))
-            found = plus_product(load(steps, place + k), found, load(factors, k))
+            kept = factors_at(place + k, seed, dropped, louder)
+            found = plus_product(load(steps, place + k), found, kept)
             store(larger(found, none), out, place + k)
+
+
+@inlined
+@no_type_check
+def add_biases(found, at, biases, first, end, total, out, place):
+    """Writes numbers + biases ``first`` to ``end`` of a row, and adds them to ``total``."""
+    for k in range(first, end, LANES):
+        vector = plus(load(found, at + k - first), load(biases, k))
+        total = plus(total, vector)
+        store(vector, out, place + k)
+    return total
 
 
 @compiled
@@ -149,42 +162,33 @@ def finish_backward(
     Those of biases, gain and shift are added to what is there.
     """
     rows, dim = normal.shape
-    share = np.float32(1) / np.float32(dim)
-    row, factors = np.empty(dim, np.float32), np.empty(dim, np.float32)
+    share, none = np.float32(1) / np.float32(dim), everywhere(np.float32(0))
+    louder = np.float32(256) / np.float32(256 - dropped)
+    row = np.empty(dim, np.float32)
     for t in range(rows):
         place = t * dim
-        fill_factors(place, seed, dropped, factors)
+        total = along = none
         for k in range(0, dim, LANES):
             past = where_positive(load(out, place + k), load(slopes, place + k))
             store(past, slopes, place + k)
-            found = times(past, load(factors, k))
+            found = times(past, factors_at(place + k, seed, dropped, louder))
             kept = load(normal, place + k)
             store(plus_product(load(to_gain, k), found, kept), to_gain, k)
             store(plus(load(to_shift, k), found), to_shift, k)
-            store(times(found, load(gain, k)), row, k)
-        minus_mean = everywhere(-total_of(row, 0, dim) * share)
-        minus_along = everywhere(-dot(row, 0, normal, place, dim) * share)
+            found = times(found, load(gain, k))
+            total, along = plus(total, found), plus_product(along, found, kept)
+            store(found, row, k)
+        minus_mean = everywhere(-sum_of_lanes(total) * share)
+        minus_along = everywhere(-sum_of_lanes(along) * share)
         scale = everywhere(scales[t])
         for k in range(0, dim, LANES):
             found = plus_product(load(row, k), load(normal, place + k), minus_along)
             found = times(plus(found, minus_mean), scale)
-            store(found, row, k)
             store(plus(load(to_biases, k), found), to_biases, k)
-        for k in range(width):
-            to_far[t, k] = row[k]
-        for k in range(width, dim):
-            to_near[t, k - width] = row[k]
-
-
-@inlined
-@no_type_check
-def fill_factors(place, seed, dropped, factors):
-    """Fills a row of what numbers from ``place`` on are multiplied by: 0 where dropout hits."""
-    louder = np.float32(256) / np.float32(256 - dropped)
-    first = np.uint32(place)  # of 32 bits, as places are that are hashed: twice as fast
-    for k in range(len(factors)):
-        here = np.uint32(first + np.uint32(k))
-        factors[k] = louder if is_kept(here, seed, dropped) else np.float32(0)
+            if k < width:
+                store(found, to_far, t * width + k)
+            else:
+                store(found, to_near, t * (dim - width) + k - width)
 
 
 @compiled

@@ -10,47 +10,44 @@ from typing import no_type_check
 import numpy as np
 
 from mmalign.align.kernels.jit import compiled
-from mmalign.align.kernels.simd import everywhere, load, number_at, plus_product, store
+from mmalign.align.kernels.tiles import HAS_MANY_REGISTERS, tile
 from mmalign.experts.layout import LANES
 
-TILE = 6
-"""Rows whose sums are in registers at once: of the sixteen that most CPUs have they take twelve."""
+ROWS = 6
+"""Rows of a tile whose sums are in registers at once."""
+ROWS_OF_ONE = 8 if HAS_MANY_REGISTERS else 6
+"""The same if it is one vector wide: a sum waits for the one before, so that many hide the wait."""
 
-SPARE = TILE + LANES
+SPARE = ROWS_OF_ONE + LANES
 """Rows beyond the last one that may be touched: sums are written in whole tiles and vectors."""
+
+fill_one, fill_two, fill_three = tile(ROWS_OF_ONE, 1), tile(ROWS, 2), tile(ROWS, 3)
 
 
 @compiled
 @no_type_check
-def fill_products(a, at, down, along, b, b_at, line, turns, out, o, wide, rows, lanes):
+def fill_products(a, at, down, along, b, b_at, line, turns, vectors, out, o, wide, rows):
     """Fills rows of ``out`` with sums of products; row r begins at ``o + r wide``.
 
-    Its number k is the sum of ``a[at + r down + first + s along] * b[b_at + second + s line + k]``
-    over s < count and all turns ``(first, second, count)``. Up to five more rows, and numbers up to
-    a whole vector, are read and written.
+    See `tile` for what is added up, and for ``turns`` and ``vectors``. Up to seven more rows are
+    read and written.
     """
-    for lane in range(0, lanes, LANES):
-        for row in range(0, rows, TILE):
-            p = q = r = s = t = u = everywhere(np.float32(0))
-            for turn in range(len(turns)):
-                here, there = at + row * down + turns[turn, 0], b_at + turns[turn, 1] + lane
-                for _ in range(turns[turn, 2]):
-                    column = load(b, there)
-                    p = plus_product(p, everywhere(number_at(a, here)), column)
-                    q = plus_product(q, everywhere(number_at(a, here + down)), column)
-                    r = plus_product(r, everywhere(number_at(a, here + 2 * down)), column)
-                    s = plus_product(s, everywhere(number_at(a, here + 3 * down)), column)
-                    t = plus_product(t, everywhere(number_at(a, here + 4 * down)), column)
-                    u = plus_product(u, everywhere(number_at(a, here + 5 * down)), column)
-                    here += along
-                    there += line
-            place = o + row * wide + lane
-            store(p, out, place)
-            store(q, out, place + wide)
-            store(r, out, place + 2 * wide)
-            store(s, out, place + 3 * wide)
-            store(t, out, place + 4 * wide)
-            store(u, out, place + 5 * wide)
+    left = len(vectors)
+    while left:
+        column = len(vectors) - left
+        wanted = b, b_at, line, turns, vectors, column, out
+        if HAS_MANY_REGISTERS and left % 3 == 0:
+            for row in range(0, rows, ROWS):
+                fill_three(a, at + row * down, down, along, *wanted, o + row * wide, wide)
+            left -= 3
+        elif HAS_MANY_REGISTERS and left >= 2:
+            for row in range(0, rows, ROWS):
+                fill_two(a, at + row * down, down, along, *wanted, o + row * wide, wide)
+            left -= 2
+        else:
+            for row in range(0, rows, ROWS_OF_ONE):
+                fill_one(a, at + row * down, down, along, *wanted, o + row * wide, wide)
+            left -= 1
 
 
 @compiled
@@ -71,25 +68,35 @@ def room_for(rows, wide):
 
 @compiled
 @no_type_check
-def add_transposed_product(left, right, turns, shift, rows, columns, total, first, step):
+def side_by_side(numbers):
+    """Vectors that lie side by side, in a matrix and in its products."""
+    vectors = np.empty((numbers // LANES, 2), np.int64)
+    for c in range(len(vectors)):
+        vectors[c] = c * LANES
+    return vectors
+
+
+@compiled
+@no_type_check
+def add_transposed_product(left, right, turns, vectors, rows, total, first):
     """Adds left' right to a matrix that is a part of ``total``.
 
     Args:
         left: Steps; as many of their numbers as the matrix has rows are read.
-        right: Steps, from place ``shift`` on.
-        turns: See `fill_products`: which steps.
-        shift: Where ``right`` is read from.
+        right: Steps.
+        turns: See `tile`: which steps.
+        vectors: See `tile`: which numbers of the steps on the right; the matrix has no others.
         rows: Of the matrix.
-        columns: Of the matrix.
         total: What is added to, from place ``first`` on.
         first: Where the matrix begins.
-        step: From one row of the matrix to the next.
     """
-    lanes = (columns + LANES - 1) // LANES * LANES
-    found = room_for(rows, lanes)
-    above, beside = left.shape[1], right.shape[1]
-    fill_products(left, 0, 1, above, right, shift, beside, turns, found, 0, lanes, rows, lanes)
+    wide = len(vectors) * LANES
+    found = room_for(rows, wide)
+    fill_products(
+        *(left, 0, 1, left.shape[1], right, 0, right.shape[1], turns, vectors),
+        *(found, 0, wide, rows),
+    )
     for row in range(rows):
-        line = first + row * step
-        for k in range(columns):
+        line = first + row * wide
+        for k in range(wide):
             total[line + k] += found[row, k]

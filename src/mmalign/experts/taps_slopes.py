@@ -16,7 +16,6 @@ from typing import no_type_check
 
 import numpy as np
 
-from mmalign.align.kernels.band import in_vectors
 from mmalign.align.kernels.jit import compiled
 from mmalign.experts.taps_kernels import (
     fill_highest,
@@ -33,6 +32,7 @@ from mmalign.experts.taps_products import (
     fill_products,
     once,
     room_for,
+    side_by_side,
 )
 
 STEM_PARTS, BLOCK_PARTS = 4, 7
@@ -103,7 +103,7 @@ def add_slopes_of_few(
     normal = np.empty((blocks + 1, rows, dim), np.float32)
     scales = np.empty((blocks + 1, rows), np.float32)
     highest = np.zeros((blocks, rows + SPARE, dim), np.float32)
-    apart = np.empty((blocks, apart_rows(bounds, offsets), in_vectors(dim // 4)), np.float32)
+    apart = np.empty((blocks, apart_rows(bounds, offsets), dim // 4), np.float32)
     at_stem = np.empty((rows, seen.shape[1] * len(stem)), np.float32)
     gather(seen, np.zeros(seen.shape[1], np.float32), bounds, stem, at_stem)
     found = np.dot(at_stem, matrix(flat, starts, 0, at_stem.shape[1]).T)
@@ -130,19 +130,15 @@ def add_slopes_of_few(
 @compiled
 @no_type_check
 def turned_weights(flat, starts, blocks, dim, offsets):
-    """Weights of the blocks as the way forward reads them: a line an input, in whole vectors."""
+    """Weights of the blocks as the way forward reads them: a line an input."""
     narrow = dim // 4
-    thin, wide = in_vectors(narrow), in_vectors(dim - narrow)
-    turned = np.zeros((blocks, 2 * dim * thin + offsets * narrow * wide), np.float32)
+    turned = np.empty((blocks, 2 * dim * narrow + offsets * narrow * (dim - narrow)), np.float32)
     for b in range(blocks):
         part, place = STEM_PARTS + b * BLOCK_PARTS, 0
-        for number, inputs, lanes in (
-            (part, dim, thin),
-            (part + 3, dim, thin),
-            (part + 2, offsets * narrow, wide),
-        ):
+        for number, inputs in ((part, dim), (part + 3, dim), (part + 2, offsets * narrow)):
             weights = matrix(flat, starts, number, inputs)
-            for k in range(len(weights)):
+            lanes = len(weights)
+            for k in range(lanes):
                 for s in range(inputs):
                     turned[b, place + s * lanes + k] = weights[k, s]
             place += inputs * lanes
@@ -157,29 +153,27 @@ def read_block(
     """Fills the steps of block ``b``, and what its slopes need."""
     first, rows, dim = STEM_PARTS + b * BLOCK_PARTS, bounds[-1], steps.shape[2]
     past, narrow, weights = steps[b + 1], dim // 4, turned[b]
-    thin, wide = in_vectors(narrow), in_vectors(dim - narrow)
-    found = room_for(rows, thin)
-    fill_products(past, 0, dim, 1, weights, 0, thin, once(dim), found, 0, thin, rows, thin)
+    width, every = dim - narrow, once(dim)
+    thin, found = side_by_side(narrow), room_for(rows, narrow)
+    fill_products(past, 0, dim, 1, weights, 0, narrow, every, thin, found, 0, narrow, rows)
     set_apart(found, vector(flat, starts, first + 1), bounds, offsets, apart)
-    far = room_for(rows, wide)
+    far, wide = room_for(rows, width), side_by_side(width)
     turns = np.empty((len(offsets), 3), np.int64)
     for n in range(len(offsets)):
-        turns[n, 0], turns[n, 1], turns[n, 2] = offsets[n] * thin, n * narrow * wide, narrow
+        turns[n, 0], turns[n, 1], turns[n, 2] = offsets[n] * narrow, n * narrow * width, narrow
     for clip in range(len(bounds) - 1):
         at, length = apart_place(bounds, clip, offsets), bounds[clip + 1] - bounds[clip]
         fill_products(
-            *(apart, at * thin, thin, 1, weights, 2 * dim * thin, wide, turns),
-            *(far, bounds[clip] * wide, wide, length, wide),
+            *(apart, at * narrow, narrow, 1, weights, 2 * dim * narrow, width, turns, wide),
+            *(far, bounds[clip] * width, width, length),
         )
     fill_highest(past, bounds, highest)
-    near = found
-    fill_products(
-        highest, 0, dim, 1, weights, dim * thin, thin, once(dim), near, 0, thin, rows, thin
-    )
+    near, place = found, dim * narrow
+    fill_products(highest, 0, dim, 1, weights, place, narrow, every, thin, near, 0, narrow, rows)
     biases = vector(flat, starts, first + 4)
     gain, shift = vector(flat, starts, first + 5), vector(flat, starts, first + 6)
     norm = gain, shift, seed, dropped
-    finish(far, near, dim - narrow, biases, past, *norm, steps[b + 2], normal, scales)
+    finish(far, near, width, biases, past, *norm, steps[b + 2], normal, scales)
 
 
 @compiled
@@ -203,23 +197,19 @@ def block_slopes(
     """Adds the slopes of a block's weights; ``to_steps`` become those of the steps it read."""
     first, rows, dim = STEM_PARTS + b * BLOCK_PARTS, bounds[-1], steps.shape[2]
     past, narrow = steps[b + 1], dim // 4
-    width, thin, lanes = dim - narrow, in_vectors(narrow), in_vectors(dim)
-    to_far, to_near = room_for(rows, in_vectors(width)), room_for(rows, thin)
+    to_far, to_near = room_for(rows, dim - narrow), room_for(rows, narrow)
     to_biases = vector(slopes, starts, first + 4)
     to_norm = vector(slopes, starts, first + 5), vector(slopes, starts, first + 6)
     finish_backward(
         *(to_steps, steps[b + 2], normal, scales),
-        *(vector(flat, starts, first + 5), seed, dropped, width),
+        *(vector(flat, starts, first + 5), seed, dropped, dim - narrow),
         *(to_far, to_near, to_biases, *to_norm),
     )
-    all_rows = once(rows)
+    each, whole, few = once(rows), side_by_side(dim), once(narrow)
     place = starts[first + 3]
-    add_transposed_product(to_near, highest, all_rows, 0, narrow, dim, slopes, place, dim)
-    to_highest, more = room_for(rows, lanes), room_for(rows, lanes)
-    fill_products(
-        *(to_near, 0, thin, 1, flat, place, dim, once(narrow)),
-        *(to_highest, 0, lanes, rows, lanes),
-    )
+    add_transposed_product(to_near, highest, each, whole, narrow, slopes, place)
+    to_highest, more = room_for(rows, dim), room_for(rows, dim)
+    fill_products(to_near, 0, narrow, 1, flat, place, dim, few, whole, to_highest, 0, dim, rows)
     to_narrow = to_near  # as wide, and not needed any more
     place = starts[first + 2]
     add_far_slopes(to_far, apart, bounds, flat, place, offsets, narrow, to_narrow, slopes)
@@ -228,10 +218,8 @@ def block_slopes(
         for k in range(narrow):
             to_bias[k] += to_narrow[t, k]
     place = starts[first]
-    add_transposed_product(to_narrow, past, all_rows, 0, narrow, dim, slopes, place, dim)
-    fill_products(
-        *(to_narrow, 0, thin, 1, flat, place, dim, once(narrow)), *(more, 0, lanes, rows, lanes)
-    )
+    add_transposed_product(to_narrow, past, each, whole, narrow, slopes, place)
+    fill_products(to_narrow, 0, narrow, 1, flat, place, dim, few, whole, more, 0, dim, rows)
     spread_highest(past, bounds, to_highest, more, to_steps)
 
 
@@ -239,24 +227,24 @@ def block_slopes(
 @no_type_check
 def add_far_slopes(to_far, apart, bounds, flat, place, offsets, narrow, to_narrow, slopes):
     """Adds the slopes of the weights ``far``, at ``place``; fills those of what they read."""
-    width, step = 3 * narrow, len(offsets) * narrow
-    wide, thin = to_far.shape[1], apart.shape[1]
-    to_apart = np.empty((len(apart), wide), np.float32)
+    width, line, thin = to_far.shape[1], len(offsets) * narrow, side_by_side(narrow)
+    to_apart = np.empty((len(apart), width), np.float32)
     set_apart(to_far, np.zeros(width, np.float32), bounds, offsets, to_apart)
     clips = len(bounds) - 1
     turns, back = np.empty((clips, 3), np.int64), np.empty((len(offsets), 3), np.int64)
+    windows = side_by_side(line)
     for n in range(len(offsets)):
-        back[n, 0], back[n, 1], back[n, 2] = -offsets[n] * wide, n * narrow, width
+        back[n, 0], back[n, 1], back[n, 2] = -offsets[n] * width, n * narrow, width
+        # The numbers of an offset lie in the weights where they would in a window written out.
+        windows[n * len(thin) : (n + 1) * len(thin), 0] = offsets[n] * narrow + thin[:, 0]
     for clip in range(clips):
         at, length = apart_place(bounds, clip, offsets), bounds[clip + 1] - bounds[clip]
-        turns[clip, 0], turns[clip, 1], turns[clip, 2] = at * wide, at * thin, length
+        turns[clip, 0], turns[clip, 1], turns[clip, 2] = at * width, at * narrow, length
         fill_products(
-            *(to_apart, at * wide, wide, 1, flat, place, step, back),
-            *(to_narrow, bounds[clip] * thin, thin, length, thin),
+            *(to_apart, at * width, width, 1, flat, place, line, back, thin),
+            *(to_narrow, bounds[clip] * narrow, narrow, length),
         )
-    for n in range(len(offsets)):
-        shift, begin = offsets[n] * thin, place + n * narrow
-        add_transposed_product(to_apart, apart, turns, shift, width, narrow, slopes, begin, step)
+    add_transposed_product(to_apart, apart, turns, windows, width, slopes, place)
 
 
 @compiled

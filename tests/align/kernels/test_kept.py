@@ -124,7 +124,7 @@ import sys
 import numpy as np
 from mmalign.align.kernels.kept import kept
 from mmalign.experts.taps import Taps, packed, shapes, Weights
-form = shapes(4, dim=16, blocks=1, outputs=3)
+form = shapes(4, dim=64, blocks=1, outputs=3)
 network = Taps(Weights.drawn(form, np.random.default_rng(0)).named, 1.0)
 found = network(packed([np.ones((9, 2), np.float32)]))
 assert kept(), "nothing is kept"

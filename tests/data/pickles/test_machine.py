@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from mmalign.data.pickles import PickleMachine, Python2Text, read_pickle
+from mmalign.data.pickles.state import MOST_NESTING
 from mmalign.errors import DataError
 
 PROTOCOLS = st.integers(0, 5)
@@ -126,6 +127,15 @@ def test_a_cut_pickle_is_refused(array, protocol, data):
 def test_noise_is_read_or_refused(content):
     with contextlib.suppress(DataError):
         run(content)
+
+
+def test_arrays_of_lists_are_read_unless_they_could_nest_too_deep():
+    arrays = [np.array([[n], None], object) for n in range(MOST_NESTING)]
+    assert_same(run(pickle.dumps(arrays)), arrays)
+    with pytest.raises(DataError, match="more than 1,000 arrays that hold lists"):
+        run(pickle.dumps([*arrays, np.array([{}, None], object)]))
+    words = [np.array(["a", f"b{n}"], object) for n in range(MOST_NESTING + 1)]
+    assert_same(run(pickle.dumps(words)), words)
 
 
 def test_python2_strings_are_marked():

@@ -35,7 +35,7 @@ class _VectorModel(models.PrimitiveModel):
 
 
 @no_type_check
-def _place(context, builder, kind, array, at):
+def place_of(context, builder, kind, array, at):
     """Pointer to the vector that starts at a flat index, and how it is aligned."""
     data = context.make_array(kind)(context, builder, array).data
     size = kind.dtype.bitwidth // 8
@@ -52,13 +52,26 @@ def _lanes(builder, vector, chosen, other=None):
     return builder.shuffle_vector(vector, other, indices)
 
 
+@no_type_check
+def spread(builder, number, kind):
+    """A vector of that kind with one number in every lane."""
+    undefined, first = ir.Constant(kind, ir.Undefined), ir.Constant(ir.IntType(32), 0)
+    return _lanes(builder, builder.insert_element(undefined, number, first), [0] * kind.count)
+
+
+@no_type_check
+def add_product(builder, total, left, right):
+    """Total + left * right, rounded once where the CPU can."""
+    return builder.fadd(total, builder.fmul(left, right, flags=FUSED), flags=FUSED)
+
+
 @intrinsic
 @no_type_check
 def load(typing_context, array, at):
     """The vector that starts at a flat index."""
 
     def generate(context, builder, signature, arguments):
-        place, size = _place(context, builder, signature.args[0], *arguments)
+        place, size = place_of(context, builder, signature.args[0], *arguments)
         return builder.load(place, align=size)
 
     return Vector(array.dtype)(array, types.intp), generate
@@ -70,7 +83,7 @@ def store(typing_context, vector, array, at):
     """Writes a vector to a flat index."""
 
     def generate(context, builder, signature, arguments):
-        place, size = _place(context, builder, signature.args[1], *arguments[1:])
+        place, size = place_of(context, builder, signature.args[1], *arguments[1:])
         builder.store(arguments[0], place, align=size)
         return context.get_dummy_value()
 
@@ -95,10 +108,7 @@ def everywhere(typing_context, number):
     """A vector that holds one number in every lane."""
 
     def generate(context, builder, signature, arguments):
-        kind = context.get_value_type(signature.return_type)
-        undefined, first = ir.Constant(kind, ir.Undefined), ir.Constant(ir.IntType(32), 0)
-        vector = builder.insert_element(undefined, arguments[0], first)
-        return _lanes(builder, vector, [0] * kind.count)
+        return spread(builder, *arguments, context.get_value_type(signature.return_type))
 
     return Vector(number)(number), generate
 
@@ -109,8 +119,7 @@ def plus_product(typing_context, total, left, right):
     """Total + left * right."""
 
     def generate(context, builder, signature, arguments):
-        total, left, right = arguments
-        return builder.fadd(total, builder.fmul(left, right, flags=FUSED), flags=FUSED)
+        return add_product(builder, *arguments)
 
     return total(total, left, right), generate
 
@@ -234,11 +243,11 @@ def transpose(typing_context, given, i, di, out, o, do):
         lanes = BYTES * 8 // signature.args[0].dtype.bitwidth
         rows = []
         for _ in range(lanes):
-            place, size = _place(context, builder, signature.args[0], given, i)
+            place, size = place_of(context, builder, signature.args[0], given, i)
             rows.append(builder.load(place, align=size))
             i = builder.add(i, di)
         for row in _transposed(builder, rows):
-            place, size = _place(context, builder, signature.args[3], out, o)
+            place, size = place_of(context, builder, signature.args[3], out, o)
             builder.store(row, place, align=size)
             o = builder.add(o, do)
         return context.get_dummy_value()

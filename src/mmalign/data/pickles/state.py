@@ -15,6 +15,12 @@ SMALL_BYTES = 64
 SET_BYTES = 224
 OBJECT_BYTES = 256
 
+MOST_NESTING = 1000
+"""Arrays of objects that hold containers, which may hold such arrays: Python and numpy free them by
+recursion, and some ten thousand levels overflow the stack."""
+
+CONTAINERS = (list, tuple, dict, set, frozenset)
+
 Rebuilders = Mapping[tuple[str, str], Callable[..., Any]]
 
 
@@ -57,6 +63,7 @@ class MachineState:
         self.marks: list[list[Any]] = []
         self.memo = Memo(self.pay)
         self.budget = memory_allowed(len(data)) - SPARE_BYTES // 2  # half is for its reader
+        self.nesting = 0
 
     # --- reading the buffer ---------------------------------------------------------------
 
@@ -151,6 +158,10 @@ class MachineState:
         bytes can ask for the same copy again and again.
         """
         self.pay(_memory(value))
+        if isinstance(value, np.ndarray) and value.dtype.hasobject:
+            self.nesting += any(isinstance(item, CONTAINERS) for item in value.flat)
+            if self.nesting > MOST_NESTING:
+                raise UnsafeError(f"more than {MOST_NESTING:,} arrays that hold lists or the like")
         return value
 
     def pay(self, memory: int) -> None:

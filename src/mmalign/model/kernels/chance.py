@@ -3,8 +3,12 @@
 from typing import no_type_check
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
 from mmalign.align.kernels.jit import inlined
+from mmalign.align.kernels.simd import Vector, spread
 
 
 @inlined
@@ -20,3 +24,32 @@ def is_kept(place, seed, dropped):
     x = np.uint32(x ^ (x >> np.uint32(13)))
     x = np.uint32(x * np.uint32(0xC2B2AE35))
     return np.uint32(x >> np.uint32(24)) >= dropped
+
+
+@intrinsic
+@no_type_check
+def factors_at(typing_context, place, seed, dropped, louder):
+    """What a vector of numbers from ``place`` on is multiplied by: 0 where dropout hits.
+
+    The others are made ``louder``. The places are those that `is_kept` keeps.
+    """
+
+    @no_type_check
+    def generate(context, builder, signature, arguments):
+        kind = context.get_value_type(signature.return_type)
+        whole = ir.VectorType(ir.IntType(32), kind.count)
+        place, seed, dropped = (spread(builder, number, whole) for number in arguments[:3])
+
+        def every(number):
+            return ir.Constant(whole, [number] * whole.count)
+
+        x = builder.add(place, ir.Constant(whole, list(range(whole.count))))
+        x = builder.add(builder.mul(x, every(0x9E3779B1)), seed)
+        for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+            x = builder.mul(builder.xor(x, builder.lshr(x, every(shift))), every(factor))
+        is_kept = builder.icmp_unsigned(">=", builder.lshr(x, every(24)), dropped)
+        none = ir.Constant(kind, None)
+        return builder.select(is_kept, spread(builder, arguments[3], kind), none)
+
+    kinds = types.uint32, types.uint32, types.uint32, types.float32
+    return Vector(types.float32)(*kinds), generate
