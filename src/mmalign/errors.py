@@ -24,6 +24,15 @@ def shown(text: str, most: int = MESSAGE_CHARACTERS) -> str:
     return UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "clip"), counted(2, "clip")
+    ('1 clip', '2 clips')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def is_memory_exhausted(error: BaseException) -> bool:
     """Whether memory was asked for that is not there; torch raises no error of its own for it.
 

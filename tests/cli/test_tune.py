@@ -106,6 +106,7 @@ def test_best_settings_train_to_the_best_score_and_mistakes_are_told(data, searc
     cases = [([*start, *words], message) for words, message in MISTAKES]
     cases += [
         (["tune", tmp_path / "train", *start[2:]], "no valid split"),
+        (["tune", data, "--out", tmp_path / "out"], "give --visible and --victim"),
         ([*start, "--out", searched], "holds another search"),
         ([*start, "--out", data], "not a directory of a search"),
         ([*start, "--out", tmp_path / "broken"], "not readable"),
@@ -129,7 +130,7 @@ def test_best_settings_train_to_the_best_score_and_mistakes_are_told(data, searc
 def test_without_optuna_it_is_said_how_to_get_it(data, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(ConfigError, match=r"pip install 'mmalign\[tune\]'"):
-        tune(str(data), "visible", "victim", tmp_path / "out")
+        tune(str(data), tmp_path / "out", "visible", "victim")
 
 
 @pytest.mark.nightly

@@ -27,6 +27,12 @@ def test_task_dims_and_splits_are_found(tmp_path):
     assert dataset_from({name: whole[name] for name in whole.splits}).task == whole.task
 
 
+def test_the_clip_that_differs_from_most_is_at_fault():
+    clips = [{"wrist": np.zeros((2, 4 if n == 0 else 3)), "label": "ab"[n % 2]} for n in range(5)]
+    with pytest.raises(DataError, match=r"clip clip0.*\[2, 4\]"):
+        dataset_from(clips)
+
+
 def test_nan_is_refused_or_cleaned():
     steps = CLIPS[0].sequences["wrist"].copy()
     steps[2] = np.nan

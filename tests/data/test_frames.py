@@ -117,6 +117,14 @@ def test_what_is_wrong_with_a_frame_is_said(change, options, message):
         clips_from_frames({"wrist": WRIST.assign(**change)}, **options)
 
 
+def test_a_clip_whose_cells_are_all_empty_is_told():
+    frame = {"clip": ["a", "b"], "wrist.x": [1.0, None], "pose.y": [None, None]}
+    with pytest.raises(DataError, match="clip b: every modality is missing"):
+        clips_from_frames(frame)
+    frame = {"clip": ["a", "b"], "wrist.x": [1.0, None], "pose.y": [None, 2.0]}
+    assert [clip.is_missing("pose") for clip in clips_from_frames(frame)] == [True, False]
+
+
 def test_what_is_no_frame_is_refused(tmp_path):
     for frame, message in (
         (7, "not a table but int"),

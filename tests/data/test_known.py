@@ -1,6 +1,7 @@
 """Published datasets: what a file is, and what is off."""
 
 import pickle
+from pathlib import Path
 
 import pytest
 
@@ -67,6 +68,10 @@ def test_an_unreadable_file_is_off(tmp_path):
 def test_a_missing_path_is_an_error(tmp_path):
     with pytest.raises(DataError, match="no such file"):
         verify(tmp_path / "nothing")
+
+
+def test_data_that_comes_with_the_install_is_sound():
+    assert not texts(verify(Path("smartwatch")), "off")
 
 
 def test_non_finite_values_are_noted(tmp_path):

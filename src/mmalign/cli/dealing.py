@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from mmalign.errors import ConfigError, suggestion
+from mmalign.errors import ConfigError, counted, suggestion
 
 if TYPE_CHECKING:
     from mmalign.data import Dataset
@@ -49,5 +49,5 @@ def describe_split(dataset: "Dataset", groups: Callable[[str], str] | None) -> I
     """A line for each split: its clips and groups."""
     for name, split in dataset.splits.items():
         known = split.groups if groups is None else [groups(one) for one in split.ids]
-        count = f", {len(set(known))} groups" if known else ""
-        yield f"{name:5} {len(split)} clips{count}"
+        count = f", {counted(len(set(known)), 'group')}" if known else ""
+        yield f"{name:5} {counted(len(split), 'clip')}{count}"

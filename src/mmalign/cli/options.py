@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
-from mmalign.errors import ConfigError, DataError
+from mmalign.errors import ConfigError, DataError, counted
 from mmalign.progress import track
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ Vectors = Annotated[
     Path | None, typer.Option(help="Word vectors, for files that store only words.")
 ]
 
-Visible = Annotated[str, typer.Option(help="Modality that every clip has.")]
-Victim = Annotated[str, typer.Option(help="Modality that may be missing.")]
+Visible = Annotated[str | None, typer.Option(help="Modality that every clip has.")]
+Victim = Annotated[str | None, typer.Option(help="Modality that may be missing.")]
 Survival = Annotated[float, typer.Option(help="Share of clips that keep the victim.")]
 Method = Annotated[str | None, typer.Option(help="Imputer, see mmalign methods. Default: mmalign.")]
 ConfigFile = Annotated[Path | None, typer.Option(help="TOML file with settings.")]
@@ -189,7 +189,7 @@ def having_any(split: "Split", modalities: Sequence[str]) -> "Split":
     left_out = len(split) - int(has_any.sum())
     if left_out in (0, len(split)):  # where no clip has any, the model says what is wrong
         return split
-    text = f"note: leaving out {left_out} clips with none of {', '.join(modalities)}"
+    text = f"note: leaving out {counted(left_out, 'clip')} with none of {', '.join(modalities)}"
     typer.echo(text, err=True)
     return split.select(np.flatnonzero(has_any))
 

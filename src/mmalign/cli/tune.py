@@ -10,6 +10,7 @@ import typer
 from mmalign.cli import options
 from mmalign.cli.kernels import compile_once
 from mmalign.cli.stopping import say_stopped
+from mmalign.errors import ConfigError
 from mmalign.progress import Display, start_bar
 
 if TYPE_CHECKING:
@@ -20,9 +21,9 @@ SHOWN = 5
 
 def tune(
     data: options.Data,
-    visible: options.Visible,
-    victim: options.Victim,
     out: Annotated[Path, typer.Option(help="Search directory to create or resume.")],
+    visible: options.Visible = None,
+    victim: options.Victim = None,
     survival: options.Survival = 0.1,
     setting: Annotated[
         str, typer.Option(help="A: valid lacks the victim; B: it lacks it as often as train.")
@@ -66,6 +67,11 @@ def tune(
     from mmalign.predictor.device import choose_device
 
     require_optuna()
+    if visible is None or victim is None:
+        raise ConfigError(
+            "tune searches settings of the paper's networks: give --visible and --victim; "
+            "experts, the default of mmalign train, choose theirs on the training data"
+        )
     fixed = options.parse_settings(settings or []) | (
         {"method": method} if method is not None else {}
     )

@@ -12,7 +12,7 @@ MARKS = {"good": "ok  ", "note": "note", "off": "OFF "}
 
 
 def verify(
-    path: Annotated[Path, typer.Argument(help="File or directory of any supported format.")],
+    path: Annotated[Path, typer.Argument(help="Path of a dataset, or smartwatch or twin.")],
     label: options.Label = None,
     vectors: options.Vectors = None,
 ) -> None:

@@ -1,5 +1,6 @@
 """Make a dataset from clips, for the command line and for files."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -72,9 +73,9 @@ def _is_labelled(part: Split | list[Clip]) -> bool:
 
 
 def _width(modality: str, splits: Mapping[str, Split]) -> int:
-    """Features of the modality's first sequence."""
-    for split in splits.values():
-        for steps in split.sequences[modality]:
-            if steps is not None:
-                return int(steps.shape[1])
-    raise DataError("no clip has the modality", modality=modality, fix="Leave it out.")
+    """Features that most sequences of the modality have: the others are at fault if some differ."""
+    columns = (split.sequences[modality] for split in splits.values())
+    widths = Counter(steps.shape[1] for column in columns for steps in column if steps is not None)
+    if not widths:
+        raise DataError("no clip has the modality", modality=modality, fix="Leave it out.")
+    return int(widths.most_common(1)[0][0])

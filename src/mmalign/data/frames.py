@@ -53,12 +53,18 @@ def clips_from_frames(
     """
     facts = {"label": label} if group is None else {"label": label, "group": group}
     others = {clip, time, *facts.values()}
-    tables = _tables(frames, modalities, others)
+    if isinstance(frames, Mapping) and not _is_columns(frames):
+        tables = _own_tables(frames, modalities or {}, others)
+        rows = tables
+    else:
+        tables = _parts_of(to_table(frames), modalities)
+        rows = {name: (_rows_with(*part), part[1]) for name, part in tables.items()}
     columns = {
         name: _by_clip(name, table, features, clip, time)
-        for name, (table, features) in tables.items()
+        for name, (table, features) in rows.items()
     }
-    known = _facts_in([table for table, _ in tables.values()], labels, clip, facts)
+    different = {id(table): table for table, _ in tables.values()}
+    known = _facts_in(list(different.values()), labels, clip, facts)
     ids = dict.fromkeys([*known, *(one for column in columns.values() for one in column)])
     return list(
         gathered(
@@ -131,22 +137,24 @@ Tables = dict[str, tuple[pa.Table, list[str]]]
 """By modality, the table that it is in and its columns there."""
 
 
-def _tables(
-    frames: Frame, modalities: Mapping[str, Sequence[str]] | None, others: set[str]
+def _own_tables(
+    frames: Mapping[str, Frame], modalities: Mapping[str, Sequence[str]], others: set[str]
 ) -> Tables:
-    if isinstance(frames, Mapping) and not _is_columns(frames):
-        tables = {}
-        for name, frame in frames.items():
-            with located(modality=str(name)):
-                table = to_table(frame)
-            chosen = (modalities or {}).get(name)
-            features = [one for one in table.column_names if one not in others]
-            tables[str(name)] = table, features if chosen is None else list(chosen)
-        return tables
-    table = to_table(frames)
+    """A table for each modality."""
+    tables = {}
+    for name, frame in frames.items():
+        with located(modality=str(name)):
+            table = to_table(frame)
+        chosen = modalities.get(name)
+        features = [one for one in table.column_names if one not in others]
+        tables[str(name)] = table, features if chosen is None else list(chosen)
+    return tables
+
+
+def _parts_of(table: pa.Table, modalities: Mapping[str, Sequence[str]] | None) -> Tables:
+    """One table for all modalities."""
     assigned = modalities or _dotted(table.column_names)
-    parts = {name: list(columns) for name, columns in assigned.items()}
-    return {name: (_rows_with(table, columns), columns) for name, columns in parts.items()}
+    return {name: (table, list(columns)) for name, columns in assigned.items()}
 
 
 def _is_columns(frame: Mapping[str, Any]) -> bool:
@@ -229,11 +237,12 @@ def _facts_in(
     known: dict[str, dict[str, Any]] = {}
     for table in tables:
         ids = [str(one) for one in _required(table, clip)]
+        known |= {one: known.get(one, {}) for one in ids}
         for fact, column in facts.items():
             if column not in table.column_names:
                 continue
             for one, value in zip(ids, values_of(table, column), strict=True):
-                _learn(known.setdefault(one, {}), fact, value, one)
+                _learn(known[one], fact, value, one)
     if "group" in facts and not any("group" in found for found in known.values()):
         require_column(tables[0], facts["group"])
     return known

@@ -70,13 +70,11 @@ KNOWN_SETS: Sequence[KnownSet] = (
 
 
 def verify(path: Path, options: ReadOptions | None = None) -> list[Finding]:
-    """Say what a file or directory is, and what is off about it.
+    """Say what a file, a directory or a built-in dataset is, and what is off about it.
 
     Raises:
         DataError: If there is no such path.
     """
-    if not path.exists():
-        raise DataError("there is no such file or directory", file=path, fix="Check the path.")
     findings = _check_files(path)
     if is_native(path):
         findings += [_check_pages(file) for file in sorted(path.glob("*.parquet"))]
@@ -85,6 +83,8 @@ def verify(path: Path, options: ReadOptions | None = None) -> list[Finding]:
     except MissingVectorsError as error:
         return [*findings, Finding("note", str(error))]
     except DataError as error:
+        if not path.exists():
+            raise
         return [*findings, Finding("off", str(error))]
     findings += _check_counts(dataset)
     findings += _check_folds(dataset)

@@ -34,7 +34,7 @@ def check_picture(file: Path) -> None:
     """
     known = FigureCanvasAgg.get_supported_filetypes()
     if file.suffix.removeprefix(".").lower() not in known:
-        raise ConfigError(f"{file}: the ending must be one of {', '.join(sorted(known))}")
+        raise ConfigError(f"{file}: no picture ends so. Name it {file.stem}.png, .svg or .pdf")
 
 
 def draw_clips(

@@ -1,6 +1,7 @@
 """JSON files of a run: replaced atomically, and without NaN, which JSON does not know."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ from mmalign.errors import CorruptArtifactError, MMAlignError
 from mmalign.files import read_regular, write_atomically
 
 METRICS = "metrics.jsonl"
+
+FINGERPRINT = re.compile("[0-9a-f]{64}")
 
 
 def write_json(file: Path, content: Any) -> None:
@@ -73,5 +76,11 @@ def differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> l
         if isinstance(before, dict) and isinstance(after, dict):
             changes += differences(before, after, f"{prefix}{key}.")
         elif before != after:
-            changes.append(f"{prefix}{key} was {before!r}, is {after!r}")
+            changes.append(f"{prefix}{key} was {_brief(before)}, is {_brief(after)}")
     return changes
+
+
+def _brief(value: Any) -> str:
+    """The value; of a fingerprint, which nobody reads, just enough to tell it from another."""
+    is_fingerprint = isinstance(value, str) and FINGERPRINT.fullmatch(value)
+    return f"{value[:8]}…" if is_fingerprint else repr(value)
