@@ -271,7 +271,7 @@ def test_split_deals_people_and_says_how_many(tmp_path):
         ]
     )
     assert dealt.returncode == 0, dealt.stderr
-    assert "test  4 clips, 1 groups" in dealt.stdout
+    assert "test  4 clips, 1 group\n" in dealt.stdout
     for name in ("dealt", "ids"):
         data = load_dataset(tmp_path / name)
         people = [{i.split("-")[0] for i in split.ids} for split in data.splits.values()]

@@ -238,7 +238,7 @@ USE_MISTAKES = [
     (["predict", "{run}", "{data}", "--out", "/proc/x/p.csv"], "/proc/x"),
     (
         ["explain", "{run}", "{data}", "--clip", "test-00001", "--out", "p.xyz"],
-        "the ending must",
+        "Name it p.png",
     ),
     (["explain", "{run}", "{data}", "--clip", "x"], "no clip 'x'. Ids look like train-00000"),
 ]

@@ -20,8 +20,9 @@ HOLES = with_holes(whole_twin())
 def pair(tmp_path_factory):
     model = mmalign.MMAlign("m2", "m1", non_finite="gap", **TINY)
     model = restless(model.fit(TWO["train"], valid=TWO["valid"]))
-    model.save(tmp_path_factory.mktemp("run") / "pair")
-    return model, tmp_path_factory.getbasetemp() / "run0" / "pair"
+    folder = tmp_path_factory.mktemp("run") / "pair"
+    model.save(folder)
+    return model, folder
 
 
 def not_asked():

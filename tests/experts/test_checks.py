@@ -9,7 +9,7 @@ from mmalign.experts.checks import check_expert
 from mmalign.experts.recipe import Recipe
 
 
-@pytest.mark.parametrize("make", [lambda: RidgeExpert(500, 40), lambda: TapsExpert(32)])
+@pytest.mark.parametrize("make", [lambda: RidgeExpert(500, 40), lambda: TapsExpert()])
 def test_built_in_experts_pass(make, monkeypatch):
     monkeypatch.setattr(recipe, "Recipe", lambda **_: Recipe(epochs=30))
     check_expert(make)

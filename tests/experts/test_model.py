@@ -8,9 +8,8 @@ import pytest
 import mmalign
 from mmalign.data.clip import Clip
 from mmalign.errors import CorruptArtifactError, DataError, MMAlignError
-from mmalign.experts import Experts, modality, recipe
+from mmalign.experts import Experts, recipe
 from mmalign.experts.recipe import Recipe
-from mmalign.experts.taps_expert import TapsExpert
 from tests.experts.made import NAMES, made_clips, only, with_holes
 
 
@@ -18,7 +17,6 @@ from tests.experts.made import NAMES, made_clips, only, with_holes
 def small():
     """Networks that train in a second."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(modality, "TapsExpert", lambda: TapsExpert(16))
         patch.setattr(recipe, "Recipe", lambda **_: Recipe(epochs=12))
         yield
 

@@ -25,7 +25,7 @@ def waves(count, steps):
 
 def fitted(steps, *, smooth=True, epochs=1):
     clips = waves(16, steps)
-    expert = TapsExpert(16)
+    expert = TapsExpert()
     lesson = Lesson(clips, np.arange(16) % 2, TASK, None, seed=0, epochs=epochs)
     expert.fit(lesson, Sense(centre=False, own_scale=False, smooth=smooth))
     return expert, clips
