@@ -1,4 +1,4 @@
-"""Where the answer is a number, a rehearsal says how much the network counts beside the ridge."""
+"""How much the network counts beside the ridge: a rehearsal says, or how it fares on its clips."""
 
 from dataclasses import replace
 
@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmalign.data.clip import Clip
-from mmalign.data.task import Regression
+from mmalign.data.task import Classification, Regression
 from mmalign.errors import CorruptArtifactError
 from mmalign.experts import Experts
 from mmalign.experts.contract import Lesson
-from mmalign.experts.modality import HALF, best_share, rehearsing
+from mmalign.experts.modality import HALF, best_share, class_share, rehearsing
 from mmalign.experts.saving import pack_panel, unpack_panel
 
 
@@ -66,9 +66,34 @@ def test_nobody_rehearses_with_clips_of_people_it_learned_from(people, are_known
         assert not set(groups[asked]) & set(groups[~asked])
 
 
-def test_classes_need_no_share():
-    clips = [replace(clip, label=str(clip.label > 0)) for clip in levels(12)]
-    assert Experts(epochs=1).fit(clips).experts["wave"].share == HALF
+def test_a_network_that_cannot_learn_its_own_clips_does_not_count():
+    """Waves of one period whose sizes differ a thousandfold and are the classes."""
+    rng = np.random.default_rng(0)
+    clips = [
+        Clip(
+            f"{size}-{n}",
+            f"size{size}",
+            {"wave": (10.0**-size * rng.normal(size=(20, 1))).astype(np.float32)},
+        )
+        for size in range(6)
+        for n in range(12)
+    ]
+    wave = Experts(epochs=1).fit(clips).experts["wave"]
+    assert wave.share == 0
+    steps = [clip.sequences["wave"] for clip in clips]
+    np.testing.assert_array_equal(
+        wave.evidence(steps).argmax(axis=1), wave.ridge.evidence(steps).argmax(axis=1)
+    )
+
+
+@pytest.mark.parametrize(("wrong", "share"), [(0, HALF), (5, HALF), (6, 0.0), (20, 0.0)])
+def test_it_counts_unless_it_is_wrong_more_than_twice_as_often(wrong, share):
+    labels = np.zeros(20, np.int64)
+    task = Classification(("a", "b"))
+    lesson = Lesson([np.ones((3, 1), np.float32)] * 20, labels, task, None, seed=0)
+    learned, held_out = np.tile([1.0, 0.0], (2, 20, 1))
+    learned[:wrong], held_out[:2] = (0.0, 1.0), (0.0, 1.0)
+    assert class_share(lesson, learned, held_out) == share
 
 
 def test_the_share_is_saved_and_a_senseless_one_is_refused(hardly_trained, tmp_path):

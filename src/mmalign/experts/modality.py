@@ -20,7 +20,10 @@ AGREEMENT = 0.65
 """Two experts of one modality tell less than twice as much as one of them."""
 
 HALF = 0.5
-"""Share of the network in the mean of two numbers where nothing is known."""
+"""Share of the network beside the ridge where nothing is known."""
+
+HOPELESS = 2.0
+"""A network does not count if it is wrong of so many times more clips than the ridge, or more."""
 
 PARTS = 4
 """One of so many parts of the clips rehearses."""
@@ -36,7 +39,7 @@ class ModalityExperts:
         taps: The network.
         held_out: What the ridge says of each training clip when it, or its group, is left out.
         skill: Share of the labels' variance that the ridge explains on clips left out; 0 to 1.
-        share: Share of the network in the mean of two numbers; see `rehearsed_share`.
+        share: Share of the network beside the ridge; see `rehearsed_share` and `class_share`.
     """
 
     sense: Sense
@@ -52,12 +55,12 @@ class ModalityExperts:
         return len(self.held_out)
 
     def evidence(self, clips: Sequence[Steps]) -> Evidence:
-        """Scores and log-probabilities added up, or the weighted mean of two numbers."""
+        """The weighted sum of scores and log-probabilities, or the weighted mean of two numbers."""
         whole = [without_gaps(steps, smooth=self.sense.smooth) for steps in clips]
         fixed, learned = self.ridge.evidence(whole), self.taps.evidence(whole)
-        if fixed.shape[1] == 1:
-            return np.asarray((1 - self.share) * fixed + self.share * learned)
-        return np.asarray(AGREEMENT * (fixed + NETWORK_GAIN * learned))
+        gain = 1.0 if fixed.shape[1] == 1 else NETWORK_GAIN
+        mean = (1 - self.share) * fixed + self.share * (gain * learned)
+        return np.asarray(mean if fixed.shape[1] == 1 else 2 * AGREEMENT * mean)
 
     def read(self, clips: Sequence[Steps]) -> list[Steps]:
         """The sequences without gaps, centred and scaled as the sense says."""
@@ -78,16 +81,29 @@ def learn_modality(lesson: Lesson) -> ModalityExperts:
     error = ridge.found.error(targets)
     skill = min(max(1.0 - error / max(variance, 1e-12), 0.0), 0.999)
     held_out = ridge.found.held_out
-    share = rehearsed_share(lesson, sense, held_out) if lesson.outputs == 1 else HALF
+    if lesson.outputs == 1:
+        share = rehearsed_share(lesson, sense, held_out)
+    else:
+        share = class_share(lesson, taps.evidence(lesson.clips), held_out)
     return ModalityExperts(sense, ridge, taps, held_out, skill, share)
+
+
+def class_share(lesson: Lesson, learned: Evidence, held_out: Evidence) -> float:
+    """Half; nothing for a network that could not even learn its own clips.
+
+    No rehearsal is needed: a network that is wrong of its training clips more than twice as often
+    as the ridge of clips left out has learned little, and would be wrong of others more often.
+    """
+    labels = np.asarray(lesson.labels)
+    wrong, fixed = (float(np.mean(e.argmax(axis=1) != labels)) for e in (learned, held_out))
+    return 0.0 if wrong > HOPELESS * fixed + 1 / len(labels) else HALF
 
 
 def rehearsed_share(lesson: Lesson, sense: Sense, held_out: Evidence) -> float:
     """How much the network counts beside the ridge, where the answer is a number.
 
     Another network learns from three quarters of the people (of the clips, where people are not
-    known); the share is the one with which both answer best for the rest. (A class needs none: a
-    network that learned little is unsure.)
+    known); the share is the one with which both answer best for the rest.
     """
     asked = rehearsing(lesson)
     taps = TapsExpert()

@@ -84,7 +84,8 @@ def _evidence(read: Sequences, member: ModalityExperts) -> Value:
     fixed, learned = _ridge(read, member.ridge), _taps(read, member.taps)
     if len(member.ridge.ridge.intercept) == 1:
         return fixed * (1 - member.share) + learned * member.share
-    return (learned * NETWORK_GAIN + fixed) * AGREEMENT
+    learned = learned * NETWORK_GAIN
+    return (fixed * (1 - member.share) + learned * member.share) * (2 * AGREEMENT)
 
 
 def _scaled(inputs: Inputs, given: Sequences) -> Sequences:
