@@ -107,3 +107,16 @@ def test_one_person_alone_does_not_speak_against_centring():
         centred = tried(np.where(spoiled[:, None], wrong, right), centre=True)
         kept = _centred_in_doubt(lesson, groups, [tried(right, centre=False), centred])
         assert [sense.centre for _, (sense, _) in kept] == [expected]
+
+
+@pytest.mark.parametrize(("channels", "banks"), [(1, 1), (2, 2)])
+def test_one_channel_has_one_scale_and_one_bank_of_as_many_features(channels, banks):
+    rng = np.random.default_rng(0)
+    clips = [rng.normal(size=(300, channels)).astype(np.float32) for _ in range(12)]
+    expert = RidgeExpert(4000, 10)
+    expert.fit(lesson_of(clips), Sense(centre=True, own_scale=False, smooth=True))
+    assert len(expert.banks) == banks
+    assert 2500 < sum(bank.thresholds.size for bank in expert.banks) <= 4000
+    restored = RidgeExpert()
+    restored.restore(expert.state())
+    np.testing.assert_array_equal(restored.evidence(clips), expert.evidence(clips))

@@ -28,6 +28,8 @@ Tried = tuple[Fit, tuple[Sense, int]]
 class RidgeExpert(Expert):
     """Pattern features on the channels' own scales and on a common one, and random windows.
 
+    Where both scales are the same, patterns of more dilations take the place of the second bank.
+
     Args:
         patterns: About how many pattern features; 0 for none, as suits short lists of words.
         detectors: Random windows of each width.
@@ -50,9 +52,10 @@ class RidgeExpert(Expert):
         scales = (sense.own_scale, not sense.own_scale)
         self.inputs = [fit_inputs(lesson.clips, centre=sense.centre, own_scale=s) for s in scales]
         seen = [inputs(lesson.clips) for inputs in self.inputs]
-        half = self.patterns // 2
-        self.banks = [fit_patterns(clips, features=half, rng=rng) for clips in seen if half]
         channels = seen[0][0].shape[1]
+        banks = 1 if channels == 1 else 2  # one channel has one scale, its own and the common one
+        each = self.patterns // banks
+        self.banks = [fit_patterns(s, features=each, rng=rng) for s in seen[:banks] if each]
         self.windows = draw_windows(channels, detectors=self.detectors, rng=rng)
         self.has_windows = sense.windows
         self.motion_gain = step_gain(seen[0]) if sense.motion else 0.0
@@ -97,8 +100,8 @@ class RidgeExpert(Expert):
             Inputs(bool(part["centre"].item()), part["mean"], part["scale"])
             for part in (under(state, f"inputs/{n}") for n in range(2))
         ]
-        count = 2 if self.patterns // 2 else 0
-        self.banks = [Patterns(**under(state, f"banks/{number}")) for number in range(count)]
+        stored = (under(state, f"banks/{number}") for number in range(2))
+        self.banks = [Patterns(**bank) for bank in stored if bank]
         self.windows, self.motion = (_windows(under(state, k)) for k in ("windows", "motion"))
         self.motion_gain = float(state["motion/gain"].item())
         self.has_windows = "windows/left_out" not in state
