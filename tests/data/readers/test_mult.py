@@ -122,3 +122,10 @@ def test_a_malformed_split_is_named(tmp_path, samples, change, problem):
     change(value["test"])
     with pytest.raises(DataError, match=problem):
         load_dataset(write(tmp_path, value))
+
+
+def test_a_split_without_a_modality_of_the_others_is_named(tmp_path, samples):
+    value = samples.mult_value()
+    del value["valid"]["audio"]
+    with pytest.raises(DataError, match=r"split valid.*has text, vision, where train has"):
+        load_dataset(write(tmp_path, value))

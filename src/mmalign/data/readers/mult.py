@@ -68,10 +68,20 @@ def strip_padding(
 
     Where all modalities have as many steps they are aligned: they share bounds, and a step counts
     as used where any modality has a value.
+
+    Raises:
+        DataError: If a split has other modalities than the first.
     """
+    first, names = next((split, list(content)) for split, content in arrays.items())
+    for split, content in arrays.items():
+        if set(content) != set(names):
+            raise DataError(
+                f"has {', '.join(content)}, where {first} has {', '.join(names)}",
+                split=split,
+                fix="Store the same modalities in every split.",
+            )
     used = {s: {m: used_steps(a) for m, a in content.items()} for s, content in arrays.items()}
     is_aligned = len({a.shape[1] for content in arrays.values() for a in content.values()}) == 1
-    names = list(next(iter(arrays.values())))
     if is_aligned:
         for content in used.values():
             union: Used = np.logical_or.reduce(list(content.values()))
