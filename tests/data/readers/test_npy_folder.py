@@ -46,6 +46,12 @@ def test_the_task_follows_from_the_labels(tmp_path, labels, task):
     assert any("no splits" in note for note in data.notes)
 
 
+def test_names_of_columns_may_be_spaced_out(tmp_path):
+    data = load_dataset(write(tmp_path, ["id , label\t,split", "a,run,train", "b,walk,train"]))
+    assert data["train"].ids == ("a", "b")
+    assert data.task == Classification(("run", "walk"))
+
+
 def test_one_vector_is_a_sequence_of_one_step(tmp_path):
     data = load_dataset(write(tmp_path, ["id,label", "a,0", "b,1"], shape=(7,)))
     assert data["train"][0].sequences["wrist"].shape == (1, 7)
@@ -54,6 +60,7 @@ def test_one_vector_is_a_sequence_of_one_step(tmp_path):
 @pytest.mark.parametrize(
     ("lines", "problem"),
     [
+        (['"id,label', "a,1", "b,2"], "header names no ids|CSV without clips|columns"),
         (["id,label", "a,0", "../b,1"], "is not an id"),
         (["id,label", "a,0", "b"], "line 3 has another number"),
         (["id,label", "a,0", "a,1"], "twice"),

@@ -112,7 +112,9 @@ def _place(stem: str, folder: str | None, ids: frozenset[str]) -> tuple[str, str
 def _records(file: Path) -> Records:
     records = read_records(file)
     for number, record in enumerate(records):
-        key = next(name for name in record if name.lower() in IDS)
+        key = next((name for name in record if name.lower() in IDS), None)
+        if key is None:  # a quote that does not end makes one name of several
+            raise DataError("the header names no ids", file=file, fix="Name a column `id`.")
         record["id"] = record.pop(key).removesuffix(".npy")
         if "/" in record["id"] or record["id"] in ("", ".", ".."):
             raise DataError(

@@ -32,7 +32,9 @@ def read_records(file: Path) -> list[dict[str, str]]:
     except UnicodeDecodeError:
         text = raw.decode("cp1252", "replace")
     try:
-        records = list(csv.DictReader(io.StringIO(text), skipinitialspace=True))
+        reader = csv.DictReader(io.StringIO(text), skipinitialspace=True)
+        reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]
+        records = list(reader)
     except csv.Error as error:
         raise DataError(
             f"not a readable CSV file ({error})", file=file, fix="Save the table as CSV again."
