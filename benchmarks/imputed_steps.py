@@ -68,7 +68,7 @@ def inputs_of(experts: ModalityExperts, split: Split, name: str) -> tuple[Tensor
 
 
 def encoded(network: TorchTaps, features: Tensor, lengths: Tensor) -> Hidden:
-    steps = network.encode(features, lengths)
+    steps, lengths = network.encode(features, lengths)
     return Hidden(steps.new_zeros(len(steps), steps.shape[2]), steps, lengths)
 
 
@@ -140,8 +140,8 @@ def pulled_together(
 ) -> TorchTaps:  # fmt: skip
     """A new network of the victim whose steps find the visible's steps of the same clip."""
     channels, outputs = given[0].shape[2], victim.read.out_features
-    gain, blocks = victim.step_gain, len(victim.blocks)
-    network = TorchTaps(channels, outputs, step_gain=gain, blocks=blocks).train()
+    form = {"step_gain": victim.step_gain, "stride": victim.stride, "blocks": len(victim.blocks)}
+    network = TorchTaps(channels, outputs, **form).train()
     optimizer = torch.optim.AdamW(network.parameters(), lr=3e-3, weight_decay=0.02)
     epochs = 40
     total = epochs * -(-len(labels) // BATCH)

@@ -11,10 +11,18 @@ class TorchTaps(nn.Module):
     """The same network, on padded batches; its weights have the same names."""
 
     def __init__(
-        self, channels: int, outputs: int, *, step_gain: float, dim: int = 64, blocks: int = 3
+        self,
+        channels: int,
+        outputs: int,
+        *,
+        step_gain: float,
+        stride: int = 1,
+        dim: int = 64,
+        blocks: int = 3,
     ) -> None:
         super().__init__()
         self.step_gain = step_gain
+        self.stride = stride
         narrow = dim // 4
         self.stem = nn.Linear(channels * (2 if step_gain else 1) * len(STEM), dim)
         self.norm = nn.LayerNorm(dim)
@@ -36,34 +44,40 @@ class TorchTaps(nn.Module):
         """The network with the weights of a trained one."""
         dim, wide = network.weights["stem.weight"].shape
         channels = wide // len(STEM) // (2 if network.step_gain else 1)
-        form = {"step_gain": network.step_gain, "dim": dim, "blocks": network.blocks}
-        found = cls(channels, network.outputs, **form)
+        form = {"step_gain": network.step_gain, "stride": network.stride}
+        found = cls(channels, network.outputs, dim=dim, blocks=network.blocks, **form)
         found.load_state_dict({n: torch.from_numpy(w.copy()) for n, w in network.weights.items()})
         return found
 
-    def encode(self, features: Tensor, lengths: Tensor) -> Tensor:
-        """Hidden steps; zero from each clip's length on."""
+    def encode(self, features: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """Hidden steps, zero from each clip's end on, and how many there are."""
         if self.step_gain:
             change = self.step_gain * torch.diff(features, dim=1, prepend=features[:, :1])
             features = torch.cat((features, change), dim=-1)
         found = self.norm(self.stem(shifted(features, lengths, STEM.tolist())))
-        steps = kept(found.relu(), lengths)
+        steps, lengths = thinned(kept(found.relu(), lengths), lengths, self.stride)
         for block in self.blocks:
             far = block["far"](shifted(block["narrow"](steps), lengths, OFFSETS.tolist()))
             near = functional.max_pool1d(steps.transpose(1, 2), 3, stride=1, padding=1)
             found = block["norm"](torch.cat((far, block["near"](near.transpose(1, 2))), dim=-1))
             found = functional.dropout(found, 0.1, training=self.training)
             steps = kept((steps + found).relu(), lengths)
-        return steps
+        return steps, lengths
 
     def forward(self, features: Tensor, lengths: Tensor) -> Tensor:
         """Evidence read off the mean and the maximum of the hidden steps."""
-        return self.read(pooled(self.encode(features, lengths), lengths))
+        return self.read(pooled(*self.encode(features, lengths)))
 
 
 def pooled(steps: Tensor, lengths: Tensor) -> Tensor:
     """Mean and maximum of each clip's steps, which are never negative."""
     return torch.cat((steps.sum(dim=1) / lengths[:, None], steps.amax(dim=1)), dim=-1)
+
+
+def thinned(steps: Tensor, lengths: Tensor, stride: int) -> tuple[Tensor, Tensor]:
+    """The maximum of every `stride` steps in a row, and how many each clip has."""
+    spare = functional.pad(steps, (0, 0, 0, -steps.shape[1] % stride))
+    return spare.unflatten(1, (-1, stride)).amax(dim=2), -(-lengths // stride)
 
 
 def shifted(steps: Tensor, lengths: Tensor, offsets: list[int]) -> Tensor:

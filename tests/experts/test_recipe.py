@@ -92,7 +92,8 @@ def test_it_learns_classes_and_numbers_and_the_same_lesson_gives_the_same_bits()
     for task in (Classification(("a", "b")), Regression()):
         given = lesson(40, task, epochs=30)
         networks = [
-            trained_taps(given, step_gain=0.0, dim=64, blocks=1, is_smooth=False) for _ in range(2)
+            trained_taps(given, step_gain=0.0, stride=1, dim=64, blocks=1, is_smooth=False)
+            for _ in range(2)
         ]
         said, again = (network(packed(given.clips)) for network in networks)
         np.testing.assert_array_equal(said, again)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from mmalign.experts.taps import Taps, Weights, packed, shapes, with_differences
 
 
-def drawn(channels: int, *, gain: float, blocks: int = 3, dim: int = 64, outputs: int = 4) -> Taps:
-    form = shapes(channels * (2 if gain else 1), dim=dim, blocks=blocks, outputs=outputs)
-    return Taps(Weights.drawn(form, np.random.default_rng(channels)).named, gain)
+def drawn(channels: int, *, gain: float, blocks: int = 3, dim: int = 64, stride: int = 2) -> Taps:
+    form = shapes(channels * (2 if gain else 1), dim=dim, blocks=blocks, outputs=4)
+    return Taps(Weights.drawn(form, np.random.default_rng(channels)).named, gain, stride)
 
 
 def made(lengths: list[int], channels: int) -> list[np.ndarray]:
@@ -20,13 +20,16 @@ def made(lengths: list[int], channels: int) -> list[np.ndarray]:
     return [rng.normal(size=(length, channels)).astype(np.float32) for length in lengths]
 
 
+GAINS = st.sampled_from([0.0, 1.5])
 LENGTHS = st.lists(st.integers(1, 30), min_size=1, max_size=6)
 
 
 @settings(max_examples=20)
-@given(LENGTHS, st.integers(1, 5), st.sampled_from([0.0, 1.5]), st.integers(0, 3))
-def test_it_answers_as_torch_in_double_precision(lengths, channels, gain, blocks):
-    network = drawn(channels, gain=gain, blocks=blocks)
+@given(
+    LENGTHS, st.integers(1, 5), st.sampled_from([0.0, 1.5]), st.integers(0, 3), st.integers(1, 3)
+)
+def test_it_answers_as_torch_in_double_precision(lengths, channels, gain, blocks, stride):
+    network = drawn(channels, gain=gain, blocks=blocks, stride=stride)
     clips = made(lengths, channels)
     features, sizes = padded([torch.from_numpy(steps) for steps in clips])
     with torch.no_grad():

@@ -35,11 +35,11 @@ def fitted(steps, *, smooth=True, epochs=1):
     ("steps", "smooth", "together"),
     [
         (40, True, 1),
-        (95, True, 1),
-        (97, True, 2),
-        (320, True, 5),
-        (1200, True, 16),
-        (320, False, 1),
+        (191, True, 1),
+        (193, True, 2),
+        (640, True, 5),
+        (2400, True, 16),
+        (640, False, 1),
     ],
 )
 def test_a_long_signal_is_read_in_means_of_a_few_steps(steps, smooth, together):
@@ -51,12 +51,37 @@ def test_a_long_signal_is_read_in_means_of_a_few_steps(steps, smooth, together):
 
 
 def test_a_short_clip_is_answered_by_what_learned_from_long_ones():
-    expert, clips = fitted(320)
+    expert, clips = fitted(640)
     assert np.isfinite(expert.evidence([clips[0][:1], clips[1][:7], clips[2]])).all()
 
 
+@pytest.mark.parametrize(
+    ("steps", "smooth", "stride"),
+    [(23, True, 1), (24, True, 2), (40, True, 3), (190, True, 4), (640, True, 4), (40, False, 1)],
+)
+def test_blocks_read_maxima_of_a_few_steps_where_a_signal_has_many(steps, smooth, stride):
+    assert fitted(steps, smooth=smooth)[0].network.stride == stride
+
+
+@pytest.mark.parametrize("length", [4, 5])
+def test_a_network_of_an_earlier_version_reads_every_step(length):
+    expert, clips = fitted(11)
+    state = expert.state()
+    assert state["numbers"][4:].tolist() == [1, 1]
+    other = TapsExpert()
+    other.restore(state | {"numbers": state["numbers"][:length]})
+    np.testing.assert_array_equal(other.evidence(clips), expert.evidence(clips))
+
+
+def test_maxima_of_no_steps_or_of_many_are_refused():
+    state = fitted(40)[0].state()
+    for wrong in (0, 5, -2):
+        with pytest.raises(ValueError, match=f"maxima of {wrong} steps"):
+            TapsExpert().restore(state | {"numbers": np.append(state["numbers"][:5], wrong)})
+
+
 def test_means_of_no_steps_or_of_very_many_are_refused():
-    state = fitted(320)[0].state()
+    state = fitted(640)[0].state()
     for wrong in (0, 17, -3):
         with pytest.raises(ValueError, match=f"means of {wrong} steps"):
             TapsExpert().restore(state | {"numbers": np.append(state["numbers"][:4], wrong)})

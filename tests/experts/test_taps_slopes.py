@@ -9,22 +9,21 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from mmalign.experts.taps import OFFSETS, STEM, Taps, Weights, packed, shapes, with_differences
-from mmalign.experts.taps_slopes import add_slopes
-
-NEVER = np.uint32(0)
+from mmalign.experts.taps_slopes import add_slopes, drop_out
 
 
-def slopes_of(weights, clips, *, gain, blocks, own, other, share, seeds=None, dropped=NEVER):
+def slopes_of(
+    weights, clips, *, gain, blocks, own, other, share, stride=2, seeds=None, dropped=(0, 0)
+):
     """Slopes of the summed loss, by name."""
     clips = packed(clips)
-    dim = len(weights.named["norm.weight"])
     slopes = np.zeros_like(weights.flat)
-    seeds = np.zeros(blocks, np.uint32) if seeds is None else seeds
+    seeds = np.zeros(blocks + 1, np.uint32) if seeds is None else seeds
     seeds = seeds + 977 * np.arange(len(clips), dtype=np.uint32)[:, None]
-    kept = np.ones((len(clips), 2 * dim), np.float32)
+    chance = seeds, np.array(dropped, np.uint32)
     place = with_differences(clips, gain), clips.bounds, weights.flat, weights.starts
     goal = own, other, np.float32(share)
-    add_slopes(*place, STEM, OFFSETS, seeds, dropped, kept, *goal, slopes)
+    add_slopes(*place, STEM, stride, OFFSETS, *chance, *goal, slopes)
     form = {name: part.shape for name, part in weights.named.items()}
     return Weights.over(slopes, form).named
 
@@ -53,8 +52,9 @@ def test_a_batch_is_the_sum_of_its_clips():
     st.integers(0, 3),
     st.sampled_from([1, 3]),
     st.sampled_from([1.0, 0.3]),
+    st.integers(1, 3),
 )
-def test_slopes_are_those_of_torch(lengths, channels, gain, blocks, outputs, share):
+def test_slopes_are_those_of_torch(lengths, channels, gain, blocks, outputs, share, stride):
     rng = np.random.default_rng(sum(lengths))
     form = shapes(channels * (2 if gain else 1), dim=64, blocks=blocks, outputs=outputs)
     weights = Weights.drawn(form, rng)
@@ -62,8 +62,9 @@ def test_slopes_are_those_of_torch(lengths, channels, gain, blocks, outputs, sha
     own, other = (rng.dirichlet(np.ones(3), len(clips)).astype(np.float32) for _ in range(2))
     # In rows, as training has them: another layout would be compiled for ten seconds.
     own, other = (np.ascontiguousarray(goal[:, :outputs]) for goal in (own, other))
-    found = slopes_of(weights, clips, gain=gain, blocks=blocks, own=own, other=other, share=share)
-    network = TorchTaps.like(Taps(weights.named, gain)).double().eval()
+    form = {"gain": gain, "blocks": blocks, "stride": stride}
+    found = slopes_of(weights, clips, own=own, other=other, share=share, **form)
+    network = TorchTaps.like(Taps(weights.named, gain, stride)).double().eval()
     features, sizes = padded([torch.from_numpy(steps) for steps in clips])
     said = network(features.double(), sizes)
     goals = [torch.from_numpy(goal).double() for goal in (own, other)]
@@ -78,7 +79,19 @@ def test_slopes_are_those_of_torch(lengths, channels, gain, blocks, outputs, sha
         np.testing.assert_allclose(found[name] / size, expected / size, atol=2e-5, err_msg=name)
 
 
-@pytest.mark.parametrize("dropped", [26, 128])
+def test_of_what_is_read_out_each_clip_loses_its_own_share():
+    pool = np.ones((400, 128), np.float32)
+    seeds = np.random.default_rng(0).integers(2**32, size=400, dtype=np.uint32)
+    drop_out(pool, seeds, np.uint32(77))
+    assert set(np.unique(pool)) == {np.float32(0), np.float32(256) / np.float32(179)}
+    np.testing.assert_allclose((pool == 0).mean(), 77 / 256, atol=0.01)
+    assert len(np.unique(pool, axis=0)) == 400
+    again = np.ones((1, 128), np.float32)
+    drop_out(again, seeds[7:8], np.uint32(77))
+    np.testing.assert_array_equal(again[0], pool[7])
+
+
+@pytest.mark.parametrize("dropped", [(26, 0), (128, 0)])
 def test_dropout_hits_its_share_and_follows_its_seed(dropped):
     rng = np.random.default_rng(0)
     form = shapes(2, dim=64, blocks=1, outputs=2)
@@ -91,7 +104,7 @@ def test_dropout_hits_its_share_and_follows_its_seed(dropped):
     def to_shift(seed, dropped):
         found = slopes_of(
             *(weights, clips), gain=0.0, blocks=1, own=own, other=own, share=1.0,
-            seeds=np.array([seed], np.uint32), dropped=np.uint32(dropped),
+            seeds=np.array([seed, seed], np.uint32), dropped=dropped,
         )  # fmt: skip
         return found["blocks.0.norm.bias"]
 
@@ -100,4 +113,4 @@ def test_dropout_hits_its_share_and_follows_its_seed(dropped):
     assert not np.array_equal(one, another)
     # What is kept is made louder, so that the mean slope stays.
     usual = np.mean([to_shift(seed, dropped).mean() for seed in range(40)])
-    np.testing.assert_allclose(usual, to_shift(0, 0).mean(), rtol=0.1, atol=0.02)
+    np.testing.assert_allclose(usual, to_shift(0, (0, 0)).mean(), rtol=0.1, atol=0.02)

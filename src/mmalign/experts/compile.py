@@ -23,7 +23,8 @@ def compile_kernels() -> bool:
         bank.transform(some)
     draw_windows(2, detectors=8, rng=rng).transform(clips)
     lesson = Lesson(clips, np.array([0, 1]), Classification(("a", "b")), None, seed=0, epochs=1)
-    trained_taps(lesson, step_gain=1.0, dim=64, blocks=1, is_smooth=True)(packed(clips))
+    network = trained_taps(lesson, step_gain=1.0, stride=2, dim=64, blocks=1, is_smooth=True)
+    network(packed(clips))
     used = [fill_shares, fill_shares_together, add_answers, gather, fill_highest]
     keep_for_reading("experts", [*used, fill_pooled, finish])
     return True

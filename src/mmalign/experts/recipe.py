@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float32, Int64, UInt32
+from jaxtyping import Int64
 
 from mmalign.data.clip import Steps
 from mmalign.data.task import Classification
 from mmalign.experts.augment import Augment
+from mmalign.experts.batch_kernels import fill_mixed
 from mmalign.experts.contract import EPOCHS, Lesson
 from mmalign.experts.taps import (
     OFFSETS,
@@ -31,10 +32,8 @@ LONGEST = 2048
 FEWEST = 8
 """Batches of an epoch: few clips are passed over more than once, or a network hardly learns."""
 
-DROPPED = np.uint32(26)
-"""Of 256 numbers that a block finds, dropout hits so many."""
-READ_RATE = 0.3
-"""Dropout before the read-out."""
+DROPPED = np.array([26, 77], np.uint32)
+"""Of 256 numbers that a block finds, and of those that are read out, dropout hits so many."""
 
 BETAS = np.float32(0.9), np.float32(0.99)
 
@@ -66,13 +65,14 @@ class Recipe:
 
 
 def trained_taps(
-    lesson: Lesson, *, step_gain: float, dim: int, blocks: int, is_smooth: bool
+    lesson: Lesson, *, step_gain: float, stride: int, dim: int, blocks: int, is_smooth: bool
 ) -> Taps:
     """A network that was trained with the lesson's seed.
 
     Args:
         lesson: Sequences as inputs give them, with class indices or numbers of unit scale.
         step_gain: See `Taps`.
+        stride: See `Taps`.
         dim: Size of a hidden step, a multiple of 64.
         blocks: How many blocks.
         is_smooth: Whether sequences are signals; lists of words are seen half as often, unchanged.
@@ -82,7 +82,7 @@ def trained_taps(
     width = lesson.clips[0].shape[1] * (2 if step_gain else 1)
     form = shapes(width, dim=dim, blocks=blocks, outputs=lesson.outputs)
     weights = Weights.drawn(form, rng)
-    network = Taps(weights.named, step_gain)
+    network = Taps(weights.named, step_gain, stride)
     train_taps(network, weights, lesson, recipe=recipe, change=Augment() if is_smooth else None)
     return network
 
@@ -112,8 +112,8 @@ def train_taps(
         mixed = mix(batch)
         add_slopes(
             *(with_differences(mixed, network.step_gain), mixed.bounds),
-            *(weights.flat, starts, STEM, OFFSETS),
-            *_chance(network, len(rows), rng),
+            *(weights.flat, starts, STEM, network.stride, OFFSETS),
+            *(rng.integers(2**32, size=(len(rows), network.blocks + 1), dtype=np.uint32), DROPPED),
             *(targets[rows], targets[rows[mix.other]], mix.share),
             slopes,
         )
@@ -180,27 +180,6 @@ class _Mix:
         """The mixed clips, each as long as the longer of two."""
         lengths = clips.lengths
         bounds = np.concatenate(([0], np.cumsum(np.maximum(lengths, lengths[self.other]))))
-        rows = np.zeros((bounds[-1], clips.rows.shape[1]), np.float32)
-        rows[_places(bounds[:-1], lengths)] = self.share * clips.rows
-        theirs = _places(clips.bounds[:-1][self.other], lengths[self.other])
-        added = (1 - self.share) * clips.rows[theirs]
-        rows[_places(bounds[:-1], lengths[self.other])] += added
+        rows = np.empty((bounds[-1], clips.rows.shape[1]), np.float32)
+        fill_mixed(clips.rows, clips.bounds, self.other, self.share, bounds, rows)
         return Packed(rows, bounds)
-
-
-def _places(
-    starts: Int64[np.ndarray, " clips"], lengths: Int64[np.ndarray, " clips"]
-) -> Int64[np.ndarray, " rows"]:
-    """So many rows from each start on, one after the other."""
-    before = np.cumsum(lengths) - lengths
-    return np.repeat(starts - before, lengths) + np.arange(lengths.sum())
-
-
-def _chance(
-    network: Taps, clips: int, rng: np.random.Generator
-) -> tuple[UInt32[np.ndarray, "clips blocks"], np.uint32, Float32[np.ndarray, "clips twice"]]:
-    """What dropout hits: seeds for clips and blocks, how often, and factors of the pooled steps."""
-    seeds = rng.integers(2**32, size=(clips, network.blocks), dtype=np.uint32)
-    pooled = network.weights["read.weight"].shape[1]
-    kept = rng.random((clips, pooled), np.float32) >= READ_RATE
-    return seeds, DROPPED, kept / np.float32(1 - READ_RATE)

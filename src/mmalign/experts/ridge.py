@@ -1,7 +1,8 @@
 """Ridge regression in closed form, its penalty chosen by exact leave-one-out or leave-group-out."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from jaxtyping import Float, Int64
@@ -74,6 +75,7 @@ def fit_ridge(
 
     In the dual: the cost is cubic in the clips and linear in the features. Leaving out needs no
     refitting: with residuals e and hat matrix H, those without group g are (I - H_gg)^-1 e_g.
+    Penalties are tried from a moderate one on, as long as the error falls.
 
     Raises:
         DataError: If features are so large that their squares overflow.
@@ -82,24 +84,44 @@ def fit_ridge(
     intercept = targets.mean(axis=0)
     centred = targets - intercept
     gram = (standard @ standard.T).astype(np.float64)
-    values, vectors = np.linalg.eigh(gram)
-    values = np.maximum(values, 0.0)
     size = np.trace(gram) / len(gram) or 1.0  # 0 if every feature is constant
-    rotated = vectors.T @ centred
-    best: tuple[float, float, np.ndarray] | None = None
-    for penalty in penalties * size:
-        residual = penalty * (vectors @ (rotated / (values + penalty)[:, None]))
-        left_out = _without(vectors, penalty / (values + penalty), residual, groups)
-        error = float(np.mean(left_out**2))
-        if best is None or error < best[0]:
-            best = error, float(penalty), left_out
-    if best is None:
-        raise ValueError("there is no penalty to choose from")
-    _, penalty, left_out = best
-    dual = vectors @ (rotated / (values + penalty)[:, None])
+
+    @cache
+    def tried(place: int) -> tuple[float, np.ndarray, np.ndarray]:
+        penalty = float(size * penalties[place])
+        shrunk = penalty * _inverse(gram, penalty)
+        residual = shrunk @ centred
+        left_out = _without(shrunk, residual, groups)
+        return float(np.mean(left_out**2)), residual / penalty, left_out
+
+    best = _lowest(len(penalties), lambda place: tried(place)[0])
+    _, dual, left_out = tried(best)
     weights = standard.T @ dual.astype(standard.dtype)
     ridge = Ridge(mean, scale, weights.astype(np.float64), intercept)
-    return Fit(ridge, targets - left_out, penalty)
+    return Fit(ridge, targets - left_out, float(size * penalties[best]))
+
+
+def _lowest(places: int, height: Callable[[int], float]) -> int:
+    """Where it goes up to both sides, found by going down from the first third."""
+    here = places // 3
+    while True:
+        around = [place for place in (here, here - 1, here + 1) if 0 <= place < places]
+        lowest = min(around, key=height)
+        if lowest == here:
+            return here
+        here = lowest
+
+
+def _inverse(
+    gram: Float[np.ndarray, "clips clips"], penalty: float
+) -> Float[np.ndarray, "clips clips"]:
+    """(gram + penalty I)^-1."""
+    from scipy.linalg.lapack import dpotrf, dpotri  # which predictions need not wait for
+
+    # Fortran's order of a symmetric matrix is its own: nothing is copied or turned.
+    factor, _ = dpotrf((gram + penalty * np.eye(len(gram))).T, overwrite_a=True)
+    upper, _ = dpotri(factor, overwrite_c=True)
+    return np.asarray(upper + np.triu(upper, 1).T)
 
 
 def _standardised(
@@ -111,28 +133,29 @@ def _standardised(
 ]:
     """Mean and scale of each feature, and the features by them; constant ones become 0."""
     with np.errstate(over="ignore", invalid="ignore"):
-        mean, scale = features.mean(axis=0), features.std(axis=0)
+        mean = features.mean(axis=0)
+        standard = features - mean
+        scale = np.sqrt(np.einsum("cf,cf->f", standard, standard) / len(features))
         if not (np.isfinite(mean) & np.isfinite(scale)).all():
             raise DataError("values too large to learn from", fix="Give it in larger units.")
     scale = np.where(scale > CONSTANT * np.maximum(1.0, np.abs(mean)), scale, np.inf)
-    return mean, scale, np.asarray((features - mean) / scale, features.dtype)
+    standard /= scale.astype(features.dtype)
+    return mean, scale, standard
 
 
 def _without(
-    vectors: Float[np.ndarray, "clips clips"],
-    shrink: Float[np.ndarray, " clips"],
+    shrunk: Float[np.ndarray, "clips clips"],
     residual: Float[np.ndarray, "clips outputs"],
     groups: Int64[np.ndarray, " clips"] | None,
 ) -> Float[np.ndarray, "clips outputs"]:
-    """Residuals of every clip under the fit without its group; I - H = V shrink V' - 1/n."""
-    count = len(vectors)
+    """Residuals of every clip under the fit without its group; I - H = shrunk - 1/n."""
+    count = len(shrunk)
     if groups is None:
-        own = (vectors**2) @ shrink - 1.0 / count
+        own = np.diag(shrunk) - 1.0 / count
         return np.asarray(residual / np.maximum(own, 1e-12)[:, None])
     left_out = np.empty_like(residual)
     for group in np.unique(groups):
-        rows = groups == group
-        part = vectors[rows]
-        own = (part * shrink) @ part.T - 1.0 / count
+        rows = np.flatnonzero(groups == group)
+        own = shrunk[np.ix_(rows, rows)] - 1.0 / count
         left_out[rows] = np.linalg.solve(own + 1e-10 * np.eye(len(own)), residual[rows])
     return left_out

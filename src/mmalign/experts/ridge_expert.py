@@ -16,6 +16,8 @@ from mmalign.experts.windows import WIDTHS, Windows, draw_windows
 PATTERNS, DETECTORS = 4000, 500
 FEW, ENOUGH = 4, 1000
 """A choice between senses takes a quarter of the features, half of the penalties, so many clips."""
+ALIKE = 1.1
+"""Channels whose scales differ by less than this factor could as well share one."""
 CLEARLY = 0.95
 """Windows are left out where that brings the error below this share of what it was."""
 CLEAR = 0.975
@@ -120,7 +122,7 @@ def choose_sense(lesson: Lesson, *, smooth: bool) -> tuple[Sense, int]:
     tell what it will be for the next one.
     """
     lesson = _shortened(lesson)
-    tried = [(_tried(lesson, *choice), choice) for choice in _candidates(smooth)]
+    tried = [(_tried(lesson, *choice), choice) for choice in _candidates(lesson, smooth)]
     if smooth and lesson.groups is not None:
         tried = _centred_in_doubt(lesson, lesson.groups, tried)
     # The first of equals: the plainer choice comes first.
@@ -166,12 +168,18 @@ def _shortened(lesson: Lesson) -> Lesson:
     return lesson.part(rows)
 
 
-def _candidates(smooth: bool) -> Iterator[tuple[Sense, int]]:
+def _candidates(lesson: Lesson, smooth: bool) -> Iterator[tuple[Sense, int]]:
     plain = Sense(centre=False, own_scale=False, smooth=smooth)
     for patterns in (PATTERNS,) if smooth else (0, PATTERNS):
         for centre in (False, True):
-            for own_scale in (False, True):
-                yield replace(plain, centre=centre, own_scale=own_scale), patterns
+            yield replace(plain, centre=centre), patterns
+            if _scales_differ(lesson, centre=centre):
+                yield replace(plain, centre=centre, own_scale=True), patterns
+
+
+def _scales_differ(lesson: Lesson, *, centre: bool) -> bool:
+    scale = fit_inputs(lesson.clips, centre=centre, own_scale=True).scale
+    return float(scale.max()) > ALIKE * float(scale.min())
 
 
 def _tried(lesson: Lesson, sense: Sense, patterns: int) -> Fit:

@@ -1,7 +1,8 @@
 """Taps: a small convolutional network of hidden steps, with a linear read-out of evidence.
 
-A stem over five steps, then residual blocks that read their input at distant offsets, as taps on a
-delay line; every layer keeps the steps, so that there is a hidden sequence to align or to fuse.
+A stem over five steps, of which every few in a row become one; then residual blocks that read their
+input at distant offsets, as taps on a delay line. What is left is a hidden sequence to align or to
+fuse.
 A layer is a few products of matrices and compiled loops: no torch, and nothing is padded.
 """
 
@@ -60,6 +61,22 @@ def packed(clips: Sequence[Steps]) -> Packed:
     return Packed(np.concatenate(clips, dtype=np.float32), bounds)
 
 
+def thinned(clips: Packed, stride: int) -> Packed:
+    """The maximum of every `stride` steps in a row; those of a clip's last may be fewer.
+
+    >>> found = thinned(packed([np.array([[1.0], [3.0], [2.0]]), np.array([[5.0]])]), 2)
+    >>> found.rows.tolist(), found.bounds.tolist()
+    ([[3.0], [2.0], [5.0]], [0, 2, 3])
+    """
+    if stride == 1:
+        return clips
+    counts = -(-clips.lengths // stride)
+    bounds = np.concatenate(([0], np.cumsum(counts)))
+    starts = np.repeat(clips.bounds[:-1] - stride * bounds[:-1], counts)
+    starts += stride * np.arange(bounds[-1])
+    return Packed(np.maximum.reduceat(clips.rows, starts, axis=0), bounds)
+
+
 class Taps:
     """From sequences to evidence: one number an output, of any length.
 
@@ -67,11 +84,13 @@ class Taps:
         weights: Arrays by name; see `shapes`.
         step_gain: What brings differences between steps to the size of the steps, for signals;
             0 leaves differences out, as suits lists of words.
+        stride: Blocks read the maximum of so many of the stem's steps in a row.
     """
 
-    def __init__(self, weights: Mapping[str, Array], step_gain: float) -> None:
+    def __init__(self, weights: Mapping[str, Array], step_gain: float, stride: int = 1) -> None:
         self.weights = weights
         self.step_gain = step_gain
+        self.stride = stride
 
     @property
     def outputs(self) -> int:
@@ -106,12 +125,14 @@ class Taps:
         beside = _gathered(seen, np.zeros(seen.shape[1], np.float32), clips.bounds, STEM)
         found = beside @ self.weights["stem.weight"].T
         biases, nothing = self.weights["stem.bias"], np.zeros_like(found)
-        steps = self._finished("", found, found, biases, nothing)
+        first = Packed(self._finished("", found, found, biases, nothing), clips.bounds)
+        fewer = thinned(first, self.stride)
+        steps, bounds = fewer.rows, fewer.bounds
         for number in range(self.blocks):
-            steps = self._block(f"blocks.{number}.", steps, clips.bounds)
+            steps = self._block(f"blocks.{number}.", steps, bounds)
         dim = steps.shape[1]
         pool = np.empty((len(clips), 2 * dim), np.float32)
-        fill_pooled(steps, clips.bounds, pool, np.empty((len(clips), dim), np.int32))
+        fill_pooled(steps, bounds, pool, np.empty((len(clips), dim), np.int32))
         return np.asarray(pool @ self.weights["read.weight"].T + self.weights["read.bias"])
 
     def _block(self, name: str, steps: Rows, bounds: Bounds) -> Rows:

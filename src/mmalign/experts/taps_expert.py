@@ -14,8 +14,10 @@ from mmalign.experts.taps import Taps, packed
 
 MOST_CLIPS, MOST_STEPS = 128, 65_536
 """A batch of prediction holds no more than so many clips, and steps if all were as long."""
-LONG, MOST_TOGETHER = 64, 16
+LONG, MOST_TOGETHER = 128, 16
 """Steps that the network sees a signal with; of longer ones it reads means of a few in a row."""
+FEW, MOST_STRIDE = 12, 4
+"""Blocks read maxima of a few steps of a signal in a row, so that about so many are left."""
 
 
 class TapsExpert(Expert):
@@ -44,10 +46,14 @@ class TapsExpert(Expert):
         self.network = trained_taps(
             replace(lesson, clips=clips, labels=targets),
             step_gain=gain,
+            stride=self._stride(usual) if sense.smooth else 1,
             dim=self.dim,
             blocks=3 if sense.smooth else 1,
             is_smooth=sense.smooth,
         )
+
+    def _stride(self, usual: float) -> int:
+        return int(min(max(1, usual // self.together // FEW), MOST_STRIDE))
 
     def evidence(self, clips: Sequence[Steps]) -> Evidence:
         """Log-probabilities of the classes, or a number."""
@@ -67,20 +73,25 @@ class TapsExpert(Expert):
         """Inputs, label scale and weights."""
         found = {f"inputs/{name}": np.asarray(value) for name, value in vars(self.inputs).items()}
         found |= {f"network/{name}": array for name, array in self.network.weights.items()}
-        numbers = [self.network.step_gain, self.mean, self.scale, self.network.blocks]
-        numbers += [self.together] if self.together > 1 else []
+        network = self.network
+        numbers = [network.step_gain, self.mean, self.scale, network.blocks]
+        numbers += [self.together, network.stride]
         return found | {"numbers": np.array(numbers, np.float64)}
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Take over what `state` gave."""
-        gain, self.mean, self.scale, blocks, *together = map(float, state["numbers"])
-        self.together = int(together[0]) if together else 1
-        if not 1 <= self.together <= MOST_TOGETHER:
-            raise ValueError(f"means of {self.together} steps")
+        gain, self.mean, self.scale, blocks, *later = map(float, state["numbers"])
+        # Files of earlier versions end before the strides, or before both.
+        together, stride = (*map(int, later), *(1, 1)[len(later) :])
+        if not 1 <= together <= MOST_TOGETHER:
+            raise ValueError(f"means of {together} steps")
+        if not 1 <= stride <= MOST_STRIDE:
+            raise ValueError(f"maxima of {stride} steps")
+        self.together = together
         centre, mean, scale = (state[f"inputs/{name}"] for name in ("centre", "mean", "scale"))
         self.inputs = Inputs(bool(centre.item()), mean, scale)
         weights = {k: np.array(v, np.float32) for k, v in under(state, "network").items()}
-        self.network = Taps(weights, gain)
+        self.network = Taps(weights, gain, stride)
         self.network.check_shapes(channels=len(mean))
         if blocks != self.network.blocks:
             raise ValueError(f"{blocks:g} blocks, but arrays of {self.network.blocks}")

@@ -193,6 +193,51 @@ def finish_backward(
 
 @compiled
 @no_type_check
+def thinned_bounds(bounds, stride):
+    """Where clips begin and end if ``stride`` steps in a row become one."""
+    fewer = np.empty_like(bounds)
+    fewer[0] = 0
+    for clip in range(len(bounds) - 1):
+        fewer[clip + 1] = fewer[clip] + (bounds[clip + 1] - bounds[clip] + stride - 1) // stride
+    return fewer
+
+
+@compiled
+@no_type_check
+def fill_thinned(steps, bounds, stride, fewer, out):
+    """Fills ``out`` with the maximum of each ``stride`` steps in a row of a clip."""
+    dim = steps.shape[1]
+    for clip in range(len(bounds) - 1):
+        at, end = bounds[clip], bounds[clip + 1]
+        for row in range(fewer[clip], fewer[clip + 1]):
+            out[row, :dim] = steps[at]
+            for t in range(at + 1, min(at + stride, end)):
+                for k in range(dim):
+                    out[row, k] = max(out[row, k], steps[t, k])
+            at += stride
+
+
+@compiled
+@no_type_check
+def spread_thinned(steps, bounds, stride, fewer, slopes, totals):
+    """Fills ``totals``: the slope of a maximum belongs to the first step that reaches it."""
+    dim, none = steps.shape[1], np.float32(0)
+    for clip in range(len(bounds) - 1):
+        at, end = bounds[clip], bounds[clip + 1]
+        for row in range(fewer[clip], fewer[clip + 1]):
+            last = min(at + stride, end)
+            for t in range(at, last):
+                totals[t] = slopes[row, :dim]
+                for other in range(at, last):
+                    for k in range(dim):
+                        is_lower = steps[t, k] < steps[other, k]
+                        is_later = steps[t, k] == steps[other, k] and other < t
+                        totals[t, k] = none if is_lower or is_later else totals[t, k]
+            at += stride
+
+
+@compiled
+@no_type_check
 def fill_pooled(steps, bounds, pooled, places):
     """Fills ``pooled`` with the mean and the maximum over a clip, ``places`` with where that is."""
     dim = steps.shape[1]

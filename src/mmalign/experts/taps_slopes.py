@@ -17,14 +17,19 @@ from typing import no_type_check
 import numpy as np
 
 from mmalign.align.kernels.jit import compiled
+from mmalign.align.kernels.simd import load, store, times
+from mmalign.experts.layout import LANES
 from mmalign.experts.taps_kernels import (
     fill_highest,
     fill_pooled,
+    fill_thinned,
     finish,
     finish_backward,
     gather,
     spread_highest,
     spread_pooled,
+    spread_thinned,
+    thinned_bounds,
 )
 from mmalign.experts.taps_products import (
     SPARE,
@@ -34,18 +39,31 @@ from mmalign.experts.taps_products import (
     room_for,
     side_by_side,
 )
+from mmalign.model.kernels.chance import factors_at
 
 STEM_PARTS, BLOCK_PARTS = 4, 7
 NEVER = np.uint32(0)
 
-TOGETHER = 240
+TOGETHER = 480
 """Steps that go forward and back at once."""
 
 
 @compiled
 @no_type_check
 def add_slopes(
-    seen, bounds, flat, starts, stem, offsets, seeds, dropped, kept, own, other, share, slopes
+    seen,
+    bounds,
+    flat,
+    starts,
+    stem,
+    stride,
+    offsets,
+    seeds,
+    dropped,
+    own,
+    other,
+    share,
+    slopes,
 ):
     """Adds the slopes of the loss, summed over a batch, to ``slopes``.
 
@@ -55,16 +73,17 @@ def add_slopes(
         flat: All weights.
         starts: Where each part of them begins.
         stem: Where the stem reads.
+        stride: Of so many steps of the stem in a row, blocks read the maximum.
         offsets: Where blocks read.
-        seeds: What dropout hits, for each clip and block; clips that go together share the first's.
-        dropped: How many of 256 numbers it hits.
-        kept: What pooled steps are multiplied by: dropout before the read-out.
+        seeds: What dropout hits, for each clip in each block and, last, in what is read out; in the
+            blocks, clips that go together share the first's.
+        dropped: How many of 256 numbers it hits in blocks, and in what is read out.
         own: What the outputs should be: shares of the classes, or one number.
         other: The same of the clip that each is mixed with.
         share: Of the clip itself in the mixture.
         slopes: What is added to, as long as ``flat``.
     """
-    blocks, dim = seeds.shape[1], starts[2] - starts[1]
+    blocks, dim = seeds.shape[1] - 1, starts[2] - starts[1]
     turned = turned_weights(flat, starts, blocks, dim, len(offsets))
     clips, start = len(bounds) - 1, 0
     while start < clips:
@@ -73,8 +92,8 @@ def add_slopes(
             end += 1
         add_slopes_of_few(
             *(seen[first : bounds[end]], bounds[start : end + 1] - first),
-            *(flat, starts, turned, stem, offsets, seeds[start], dropped),
-            *(kept[start:end], own[start:end], other[start:end], share, slopes),
+            *(flat, starts, turned, stem, stride, offsets, seeds[start:end], dropped),
+            *(own[start:end], other[start:end], share, slopes),
         )
         start = end
 
@@ -88,41 +107,48 @@ def add_slopes_of_few(
     starts,
     turned,
     stem,
+    stride,
     offsets,
     seeds,
     dropped,
-    kept,
     own,
     other,
     share,
     slopes,
 ):
     """The same for a few clips that go together."""
-    rows, blocks, dim = len(seen), len(seeds), starts[2] - starts[1]
-    steps = np.zeros((blocks + 2, rows + SPARE, dim), np.float32)  # nothing, of the stem, of blocks
-    normal = np.empty((blocks + 1, rows, dim), np.float32)
-    scales = np.empty((blocks + 1, rows), np.float32)
-    highest = np.zeros((blocks, rows + SPARE, dim), np.float32)
-    apart = np.empty((blocks, apart_rows(bounds, offsets), dim // 4), np.float32)
+    rows, blocks, dim = len(seen), seeds.shape[1] - 1, starts[2] - starts[1]
     at_stem = np.empty((rows, seen.shape[1] * len(stem)), np.float32)
     gather(seen, np.zeros(seen.shape[1], np.float32), bounds, stem, at_stem)
     found = np.dot(at_stem, matrix(flat, starts, 0, at_stem.shape[1]).T)
     biases, gain, shift = vector(flat, starts, 1), vector(flat, starts, 2), vector(flat, starts, 3)
     norm = gain, shift, NEVER, NEVER
-    finish(found, found, dim, biases, steps[0], *norm, steps[1], normal[0], scales[0])
+    first, normal_first = np.empty((rows, dim), np.float32), np.empty((rows, dim), np.float32)
+    scales_first = np.empty(rows, np.float32)
+    nothing = np.zeros((rows, dim), np.float32)
+    finish(found, found, dim, biases, nothing, *norm, first, normal_first, scales_first)
+    fewer = thinned_bounds(bounds, stride)
+    steps = np.zeros((blocks + 1, fewer[-1] + SPARE, dim), np.float32)  # of the stem, of blocks
+    fill_thinned(first, bounds, stride, fewer, steps[0])
+    normal = np.empty((blocks, fewer[-1], dim), np.float32)
+    scales = np.empty((blocks, fewer[-1]), np.float32)
+    highest = np.zeros((blocks, fewer[-1] + SPARE, dim), np.float32)
+    apart = np.empty((blocks, apart_rows(fewer, offsets), dim // 4), np.float32)
     for b in range(blocks):
-        left = apart[b], highest[b], normal[b + 1], scales[b + 1]
-        read_block(b, steps, bounds, flat, starts, turned, offsets, seeds[b], dropped, *left)
-    last = steps[blocks + 1]
-    to_steps = read_out(last, bounds, flat, starts, kept, own, other, share, slopes)
+        left = apart[b], highest[b], normal[b], scales[b]
+        chance = seeds[0, b], dropped[0]
+        read_block(b, steps, fewer, flat, starts, turned, offsets, *chance, *left)
+    chance = seeds[:, blocks], dropped[1]
+    to_steps = read_out(steps[blocks], fewer, flat, starts, *chance, own, other, share, slopes)
     for b in range(blocks - 1, -1, -1):
-        left = apart[b], highest[b], normal[b + 1], scales[b + 1]
-        chance = seeds[b], dropped
-        block_slopes(b, steps, bounds, flat, starts, offsets, *chance, *left, to_steps, slopes)
+        left = apart[b], highest[b], normal[b], scales[b]
+        chance = seeds[0, b], dropped[0]
+        block_slopes(b, steps, fewer, flat, starts, offsets, *chance, *left, to_steps, slopes)
+    to_first = nothing
+    spread_thinned(first, bounds, stride, fewer, to_steps, to_first)
     to = vector(slopes, starts, 1), vector(slopes, starts, 2), vector(slopes, starts, 3)
-    finish_backward(
-        to_steps, steps[1], normal[0], scales[0], gain, NEVER, NEVER, dim, found, found, *to
-    )
+    kept_first = first, normal_first, scales_first
+    finish_backward(to_first, *kept_first, gain, NEVER, NEVER, dim, found, found, *to)
     stem_slopes = matrix(slopes, starts, 0, at_stem.shape[1])
     stem_slopes += np.dot(found.T, at_stem)
 
@@ -152,7 +178,7 @@ def read_block(
 ):
     """Fills the steps of block ``b``, and what its slopes need."""
     first, rows, dim = STEM_PARTS + b * BLOCK_PARTS, bounds[-1], steps.shape[2]
-    past, narrow, weights = steps[b + 1], dim // 4, turned[b]
+    past, narrow, weights = steps[b], dim // 4, turned[b]
     width, every = dim - narrow, once(dim)
     thin, found = side_by_side(narrow), room_for(rows, narrow)
     fill_products(past, 0, dim, 1, weights, 0, narrow, every, thin, found, 0, narrow, rows)
@@ -173,7 +199,7 @@ def read_block(
     biases = vector(flat, starts, first + 4)
     gain, shift = vector(flat, starts, first + 5), vector(flat, starts, first + 6)
     norm = gain, shift, seed, dropped
-    finish(far, near, width, biases, past, *norm, steps[b + 2], normal, scales)
+    finish(far, near, width, biases, past, *norm, steps[b + 1], normal, scales)
 
 
 @compiled
@@ -196,12 +222,12 @@ def block_slopes(
 ):
     """Adds the slopes of a block's weights; ``to_steps`` become those of the steps it read."""
     first, rows, dim = STEM_PARTS + b * BLOCK_PARTS, bounds[-1], steps.shape[2]
-    past, narrow = steps[b + 1], dim // 4
+    past, narrow = steps[b], dim // 4
     to_far, to_near = room_for(rows, dim - narrow), room_for(rows, narrow)
     to_biases = vector(slopes, starts, first + 4)
     to_norm = vector(slopes, starts, first + 5), vector(slopes, starts, first + 6)
     finish_backward(
-        *(to_steps, steps[b + 2], normal, scales),
+        *(to_steps, steps[b + 1], normal, scales),
         *(vector(flat, starts, first + 5), seed, dropped, dim - narrow),
         *(to_far, to_near, to_biases, *to_norm),
     )
@@ -279,13 +305,13 @@ def set_apart(steps, bias, bounds, offsets, apart):
 
 @compiled
 @no_type_check
-def read_out(steps, bounds, flat, starts, kept, own, other, share, slopes):
+def read_out(steps, bounds, flat, starts, seeds, dropped, own, other, share, slopes):
     """The slopes of the last steps; those of the read-out's weights are added to ``slopes``."""
     clips, dim = len(bounds) - 1, steps.shape[1]
     last = len(starts) - 3
     pool, places = np.empty((clips, 2 * dim), np.float32), np.empty((clips, dim), np.int32)
     fill_pooled(steps, bounds, pool, places)
-    pool *= kept
+    drop_out(pool, seeds, dropped)
     read = matrix(flat, starts, last, 2 * dim)
     outputs = np.dot(pool, read.T)
     outputs += vector(flat, starts, last + 1)
@@ -296,10 +322,22 @@ def read_out(steps, bounds, flat, starts, kept, own, other, share, slopes):
     for clip in range(clips):
         to_bias += outputs[clip]
     to_pool = np.dot(outputs, read)
-    to_pool *= kept
+    drop_out(to_pool, seeds, dropped)
     to_steps = np.empty((bounds[-1], dim), np.float32)
     spread_pooled(to_pool, bounds, places, to_steps)
     return to_steps
+
+
+@compiled
+@no_type_check
+def drop_out(pool, seeds, dropped):
+    """Multiplies each clip's row by what its seed keeps."""
+    louder = np.float32(256) / np.float32(256 - dropped)
+    for clip in range(len(pool)):
+        place = clip * pool.shape[1]
+        for k in range(0, pool.shape[1], LANES):
+            kept = factors_at(k, seeds[clip], dropped, louder)
+            store(times(load(pool, place + k), kept), pool, place + k)
 
 
 @compiled

@@ -24,6 +24,7 @@ from mmalign.export.sequences import (
     moved,
     normal,
     places_in,
+    thinned,
     without_gaps,
 )
 
@@ -141,21 +142,22 @@ def _taps_outputs(given: Sequences, network: Taps) -> Value:
 
     def finished(name: str, found: Value, steps: Value | None) -> Value:
         new = normal(found, weights[f"{name}.weight"], weights[f"{name}.bias"])
-        return masked((new if steps is None else steps + new).apply("Relu"), given.inside)
+        return (new if steps is None else steps + new).apply("Relu")
 
     seen = given.steps
     if network.step_gain:
         change = differences(seen) * np.array(network.step_gain, np.float32)
         seen = masked(graph.join([seen, change], 2), given.inside)
-    steps = finished("norm", layer("stem", _beside(seen, STEM)), None)
+    stem = given.with_steps(finished("norm", layer("stem", _beside(seen, STEM)), None))
+    hidden = thinned(stem, network.stride)
     for number in range(network.blocks):
-        block = f"blocks.{number}."
+        block, steps = f"blocks.{number}.", hidden.steps
         highest = graph.op("Max", *(moved(steps, offset) for offset in (-1, 0, 1)))
-        narrow = masked(layer(f"{block}narrow", steps), given.inside)
+        narrow = masked(layer(f"{block}narrow", steps), hidden.inside)
         far, near = layer(f"{block}far", _beside(narrow, OFFSETS)), layer(f"{block}near", highest)
-        steps = finished(f"{block}norm", graph.join([far, near], 2), steps)
-    mean = steps.sum(1) / given.lengths.cast(np.float32).wider(1)
-    return layer("read", graph.join([mean, steps.max(1)], 1))
+        hidden = hidden.with_steps(finished(f"{block}norm", graph.join([far, near], 2), steps))
+    mean = hidden.steps.sum(1) / hidden.lengths.cast(np.float32).wider(1)
+    return layer("read", graph.join([mean, hidden.steps.max(1)], 1))
 
 
 def _beside(steps: Value, offsets: Int64[np.ndarray, " _"]) -> Value:

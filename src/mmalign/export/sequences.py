@@ -101,14 +101,28 @@ def coarse(given: Sequences, together: int) -> Sequences:
     """As `mmalign.data.inputs.coarse` does it: means of so many steps in a row."""
     if together == 1:
         return given
-    steps = given.steps.padded(1, 0, -given.steps.size(1) % together).cast(np.float64)
-    totals = steps.reshape(0, -1, together, steps.size(2)).sum(2)
+    totals = _rows_of(given.steps.cast(np.float64), together).sum(2)
     left = given.lengths.wider(1) - places_in(totals) * together
     counts = left.at_least(1).at_most(together).cast(np.float64)
+    return _fewer(given, together, (totals / counts.wider(2)).cast(np.float32))
+
+
+def thinned(given: Sequences, stride: int) -> Sequences:
+    """As `mmalign.experts.taps.thinned` does it: maxima of so many steps, none of them negative."""
+    return given if stride == 1 else _fewer(given, stride, _rows_of(given.steps, stride).max(2))
+
+
+def _rows_of(steps: Value, together: int) -> Value:
+    """So many steps in a row beside each other: `[batch, fewer, together, dim]`."""
+    padded = steps.padded(1, 0, -steps.size(1) % together)
+    return padded.reshape(0, -1, together, steps.size(2))
+
+
+def _fewer(given: Sequences, together: int, steps: Value) -> Sequences:
+    """The same clips with one step for so many, zeros outside."""
     lengths = (given.lengths + (together - 1)) // together
-    inside = inside_of(lengths, totals.size(1))
-    means = masked((totals / counts.wider(2)).cast(np.float32), inside)
-    return Sequences(means, lengths, inside, inside, given.is_there)
+    inside = inside_of(lengths, steps.size(1))
+    return Sequences(masked(steps, inside), lengths, inside, inside, given.is_there)
 
 
 def moved(steps: Value, offset: int) -> Value:

@@ -5,7 +5,7 @@ from hashlib import sha256
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2]
-PLACES = ("*/kernels/*.py", "experts/kernels.py", "experts/taps_*.py", "experts/layout.py")
+PLACES = ("*/kernels/*.py", "experts/*kernels.py", "experts/taps_*.py", "experts/layout.py")
 
 
 @cache
