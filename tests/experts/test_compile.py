@@ -1,6 +1,6 @@
 """Ahead of their first use, all kernels are compiled."""
 
-from mmalign.experts import kernels, taps_kernels, taps_slopes
+from mmalign.experts import batch_kernels, kernels, taps_kernels, taps_slopes
 from mmalign.experts.compile import compile_kernels
 
 ENTRIES = [
@@ -17,6 +17,7 @@ ENTRIES = [
                 "adam",
             ),
         ),
+        (batch_kernels, ("add_changed", "fill_mixed")),
         (taps_slopes, ("add_slopes",)),
     )
     for name in names
