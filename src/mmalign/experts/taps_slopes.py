@@ -17,6 +17,7 @@ from typing import no_type_check
 import numpy as np
 
 from mmalign.align.kernels.jit import compiled
+from mmalign.align.kernels.tiled import fill_products, once, side_by_side
 from mmalign.experts.taps_kernels import (
     fill_highest,
     fill_thinned,
@@ -27,14 +28,7 @@ from mmalign.experts.taps_kernels import (
     spread_thinned,
     thinned_bounds,
 )
-from mmalign.experts.taps_products import (
-    SPARE,
-    add_transposed_product,
-    fill_products,
-    once,
-    room_for,
-    side_by_side,
-)
+from mmalign.experts.taps_products import SPARE, add_transposed_product, room_for
 from mmalign.experts.taps_read_out import matrix, read_out, vector
 
 STEM_PARTS, BLOCK_PARTS = 4, 7

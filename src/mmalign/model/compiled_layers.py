@@ -6,7 +6,7 @@ batch lie one after the other. Sums are taken in another order and dropout hits 
 in torch's layers: weights agree to rounding, not to the bit, so that a config has to ask for it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
@@ -34,6 +34,12 @@ SEEDS = 4
 """Seeds of a layer's dropouts lie so far apart."""
 
 Flat = np.ndarray
+Take = Callable[[int], Flat]
+
+
+def fresh(count: int) -> Flat:
+    """An array of so many numbers."""
+    return np.empty(count, np.float32)
 
 
 class Sizes(NamedTuple):
@@ -119,38 +125,45 @@ class _Encode(Function):
         compiled: ModuleType,
         *weights: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        (batch, time, _), dim = features.shape, sizes.dim
+        (batch, time, width), dim = features.shape, sizes.dim
         flat, kernel = _joined(weights), weights[0].shape[2]
-        table = _array(position_table(time + 1, dim, torch.float32, features.device)).reshape(-1)
-        x, starts, is_known, given = compiled.begin(
-            *map(_array, (features, lengths, known)), kernel, flat, table, dim, *sizes.chance(0)
+        starts = compiled.starts_of(_array(lengths))
+        given = fresh(compiled.given_room(starts, kernel, width))
+        is_known = np.empty(starts[-1], np.bool_)
+        as_it_is = np.zeros(width, np.float32), np.ones(width, np.float32)
+        compiled.lay_out(
+            _array(features), starts, _array(known), *as_it_is, kernel, is_known, given
         )
+        table = _array(position_table(time + 1, dim, torch.float32, features.device)).reshape(-1)
+        x = fresh(compiled.rows_room(starts, dim))
+        space = fresh(compiled.begin_room(starts, kernel, width, dim))
+        chance = sizes.chance(0)
+        compiled.begin(given, starts, is_known, kernel, flat, table, dim, *chance, space, x)
         at = flat.size - sizes.layers * compiled.layer_numbers(dim)
-        x, kept = _forward(compiled, x, (starts, starts, is_known), None, flat, at, sizes)
+        places = starts, starts, is_known
+        x, kept = forward(compiled, x, places, None, flat, at, sizes)
         head, steps = torch.empty(batch, dim), torch.empty(batch, time, dim)
         compiled.to_hidden(x, starts, dim, head.numpy(), steps.numpy())
-        ctx.compiled, ctx.sizes, ctx.shape = compiled, sizes, (kernel, features.shape[2])
-        ctx.kept, ctx.given, ctx.at = kept, (given, starts, is_known), at
+        ctx.compiled, ctx.sizes, ctx.kernel, ctx.kept = compiled, sizes, kernel, kept
+        ctx.given, ctx.at, ctx.space = (given, starts, is_known), at, space
         ctx.flat, ctx.weights, ctx.lengths = flat, weights, _array(lengths)
         return head, steps
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, to_head: Tensor, to_steps: Tensor) -> tuple[Tensor | None, ...]:
-        compiled, sizes, (given, starts, is_known) = ctx.compiled, ctx.sizes, ctx.given
+        compiled, sizes, (_, starts, _) = ctx.compiled, ctx.sizes, ctx.given
         nowhere = np.zeros((to_steps.shape[1] + 1) * sizes.dim, np.float32)
         slopes, _ = compiled.to_rows(
             _array(to_head), _array(to_steps), ctx.lengths, nowhere, 0, sizes.dim
         )
         to_weights = torch.zeros(ctx.flat.size)
-        places = starts, starts
-        slopes = _backward(
-            compiled, slopes, places, ctx.kept, None, ctx.flat, ctx.at, sizes, to_weights.numpy()
-        )
+        flat = ctx.flat, ctx.at, sizes, to_weights.numpy()
+        slopes = backward(compiled, slopes, (starts, starts), ctx.kept, None, *flat)
+        chance = sizes.chance(0)
         compiled.begin_back(
-            slopes, given, starts, is_known, *ctx.shape, sizes.dim, *sizes.chance(0),
-            to_weights.numpy(),
-        )  # fmt: skip
+            slopes, *ctx.given, ctx.kernel, sizes.dim, *chance, ctx.space, to_weights.numpy()
+        )
         return None, None, None, None, None, *_parts(to_weights, ctx.weights)
 
 
@@ -177,7 +190,7 @@ class _Read(Function):
         none = np.zeros(batch, np.int64)
         x, starts = compiled.to_rows(_array(reader), nothing, none, placed.reshape(-1), jump, dim)
         is_known = np.ones(int(ends[-1]), np.bool_)
-        x, kept = _forward(compiled, x, (starts, ends, is_known), memory, flat, 0, sizes)
+        x, kept = forward(compiled, x, (starts, ends, is_known), memory, flat, 0, sizes)
         ctx.compiled, ctx.sizes, ctx.kept, ctx.memory = compiled, sizes, kept, memory
         ctx.places, ctx.flat, ctx.weights, ctx.shape = (starts, ends), flat, weights, steps.shape
         return torch.from_numpy(x)[: batch * dim].view(batch, dim)
@@ -191,10 +204,8 @@ class _Read(Function):
         slopes = np.zeros_like(ctx.kept[0][0])
         slopes[: batch * dim] = _array(to_answer).reshape(-1)
         to_memory = np.zeros_like(ctx.memory)
-        to_reader = _backward(
-            compiled, slopes, ctx.places, ctx.kept, (ctx.memory, to_memory), ctx.flat, 0, sizes,
-            to_weights.numpy(),
-        )  # fmt: skip
+        memory, flat = (ctx.memory, to_memory), (ctx.flat, 0, sizes, to_weights.numpy())
+        to_reader = backward(compiled, slopes, ctx.places, ctx.kept, memory, *flat)
         to_head, to_steps = torch.empty(batch, dim), torch.empty(batch, time, dim)
         compiled.to_hidden(to_memory, ctx.places[1], dim, to_head.numpy(), to_steps.numpy())
         found = torch.from_numpy(to_reader)[: batch * dim].view(batch, dim)
@@ -202,7 +213,7 @@ class _Read(Function):
         return found, to_head, to_steps, None, None, None, None, *parts
 
 
-def _forward(
+def forward(
     compiled: ModuleType,
     x: Flat,
     places: tuple[Flat, Flat, Flat],
@@ -210,43 +221,57 @@ def _forward(
     flat: Flat,
     at: int,
     sizes: Sizes,
-) -> tuple[Flat, list[Any]]:
-    """Rows after all layers; without a memory, they read themselves."""
+    take: Take = fresh,
+) -> tuple[Flat, list[tuple[Flat, Flat]]]:
+    """Rows after all layers, and what the way back needs.
+
+    Args:
+        compiled: The kernels.
+        x: Rows.
+        places: Where the rows of each clip begin, where those that they read, which are known.
+        memory: Rows that are read; without it, they read themselves.
+        flat: Weights.
+        at: Where those of the first layer begin.
+        sizes: Of the layers.
+        take: Gives arrays of so many numbers.
+    """
     starts, ends, _ = places
     kept = []
     for layer in range(sizes.layers):
-        read_rows = x if memory is None else memory
-        out, saved = compiled.layer_forward(
-            x, int(starts[-1]), read_rows, int(ends[-1]), *places, flat,
-            at + layer * compiled.layer_numbers(sizes.dim), sizes.dim, sizes.heads,
-            *sizes.chance(layer + 1),
+        saved = take(compiled.kept_room(starts, ends, sizes.dim, sizes.heads))
+        out, read_rows = take(x.size), x if memory is None else memory
+        compiled.layer_forward(
+            x, read_rows, *places, flat, at + layer * compiled.layer_numbers(sizes.dim), sizes.dim,
+            sizes.heads, *sizes.chance(layer + 1), saved, out,
         )  # fmt: skip
         kept.append((x, saved))
         x = out
     return x, kept
 
 
-def _backward(
+def backward(
     compiled: ModuleType,
     slopes: Flat,
     places: tuple[Flat, Flat],
-    kept: Sequence[Any],
+    kept: Sequence[tuple[Flat, Flat]],
     memory: tuple[Flat, Flat] | None,
     flat: Flat,
     at: int,
     sizes: Sizes,
     to_weights: Flat,
+    take: Take = fresh,
 ) -> Flat:
     """Slopes of the rows that went in; those of weights and memory are added up."""
-    starts, ends = places
+    space = take(compiled.slope_room(*places, sizes.dim))
     for layer in reversed(range(sizes.layers)):
         x, saved = kept[layer]
-        to_x = np.zeros_like(x)
+        to_x = take(x.size)
+        to_x[:] = 0
         read_rows, to_read = (x, to_x) if memory is None else memory
         compiled.layer_backward(
-            slopes, x, int(starts[-1]), read_rows, int(ends[-1]), starts, ends, saved, flat,
+            slopes, x, read_rows, *places, saved, flat,
             at + layer * compiled.layer_numbers(sizes.dim), sizes.dim, sizes.heads,
-            *sizes.chance(layer + 1), to_x, to_read, to_weights,
+            *sizes.chance(layer + 1), space, to_x, to_read, to_weights,
         )  # fmt: skip
         slopes = to_x
     return slopes

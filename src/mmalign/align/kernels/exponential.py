@@ -4,8 +4,16 @@ from typing import no_type_check
 
 import numpy as np
 
-from mmalign.align.kernels.jit import compiled
-from mmalign.align.kernels.simd import power_of_two
+from mmalign.align.kernels.jit import compiled, inlined
+from mmalign.align.kernels.simd import (
+    everywhere,
+    larger,
+    plus,
+    plus_product,
+    power_of_two,
+    times,
+    where_positive,
+)
 
 # exp(x) = 2^k exp(r) with k = round(x / log 2) and |r| <= log(2) / 2. Adding MAGIC rounds to an
 # integer and leaves that integer in the lowest bits of the float, ready to become an exponent.
@@ -77,3 +85,19 @@ def short_exponential(exponents, count):
         p = p * r + ONE
         p = p * r + ONE
         exponents[i] = p * power_of_two(shifted) if exponent > SHORT_LOWEST else NOTHING
+
+
+@inlined
+@no_type_check
+def exponential_of(exponents):
+    """The same for a vector that stays in its register."""
+    x = larger(exponents, everywhere(SHORT_LOWEST))
+    shifted = plus_product(everywhere(SHORT_MAGIC), x, everywhere(SHORT_LOG2_E))
+    k = plus(shifted, everywhere(-SHORT_MAGIC))
+    r = plus_product(x, k, everywhere(-SHORT_LOG_2_HIGH))
+    r = plus_product(r, k, everywhere(-SHORT_LOG_2_LOW))
+    p = plus_product(everywhere(SIXTH_TERM), r, everywhere(SEVENTH_TERM))
+    for term in (FIFTH_TERM, FOURTH_TERM, THIRD_TERM, HALF, ONE, ONE):
+        p = plus_product(everywhere(term), p, r)
+    is_above = plus(exponents, everywhere(-SHORT_LOWEST))
+    return where_positive(is_above, times(p, power_of_two(shifted)))

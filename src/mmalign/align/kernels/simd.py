@@ -218,13 +218,36 @@ def sum_of_lanes(typing_context, vector):
 
 @intrinsic
 @no_type_check
+def largest_of_lanes(typing_context, vector):
+    """The largest number, where none is NaN."""
+
+    def generate(context, builder, signature, arguments):
+        (vector,) = arguments
+        lanes = vector.type.count
+        while lanes > 1:
+            lanes //= 2
+            left, right = (
+                _lanes(builder, vector, range(start, start + lanes)) for start in (0, lanes)
+            )
+            vector = builder.select(builder.fcmp_ordered(">", right, left), right, left)
+        return builder.extract_element(vector, ir.Constant(ir.IntType(32), 0))
+
+    return vector.dtype(vector), generate
+
+
+@intrinsic
+@no_type_check
 def power_of_two(typing_context, shifted):
-    """2^k, where the lowest bits of the float ``shifted`` hold the integer k."""
+    """2^k, where the lowest bits of the float ``shifted`` hold the integer k; or of each lane."""
 
     def generate(context, builder, signature, arguments):
         kind = arguments[0].type
-        size, bias, mantissa = (64, 1023, 52) if kind == ir.DoubleType() else (32, 127, 23)
+        number = getattr(kind, "element", kind)
+        size, bias, mantissa = (64, 1023, 52) if number == ir.DoubleType() else (32, 127, 23)
         integer = ir.IntType(size)
+        if number != kind:
+            integer = ir.VectorType(integer, kind.count)
+            bias, mantissa = [bias] * kind.count, [mantissa] * kind.count
         bits = builder.bitcast(arguments[0], integer)
         bits = builder.add(bits, ir.Constant(integer, bias))
         bits = builder.shl(bits, ir.Constant(integer, mantissa))

@@ -14,10 +14,10 @@ from mmalign.align.kernels.simd import Vector, add_product, spread
 HAS_MANY_REGISTERS = bool(get_host_cpu_features().get("avx512f"))
 """Whether 32 vectors fit into registers, or eight."""
 
-ARRAYS = ("a", "b", "turns", "vectors", "out")
+ARRAYS = ("a", "b", "turns", "vectors", "first", "out")
 NAMES = (
-    *("a", "at", "down", "along", "b", "b_at", "line"),
-    *("turns", "vectors", "column", "out", "o", "wide"),
+    *("a", "at", "down", "along", "b", "b_at", "line", "turns", "vectors", "column"),
+    *("first", "f", "f_down", "out", "o", "wide"),
 )
 
 
@@ -26,16 +26,18 @@ def tile(rows, columns):
     """An intrinsic that fills a tile of a product: so many rows, and columns of a vector each.
 
     ``vectors[c]`` says where column c begins in ``b`` and in ``out``. Number k of row r in it is
-    the sum of ``a[at + r down + first + s along] * b[b_at + second + s line + vectors[c, 0] + k]``
-    over s < count and all turns ``(first, second, count)``. It is written to
+    ``first[f + r f_down + vectors[c, 1] + k]`` and the sum of
+    ``a[at + r down + here + s along] * b[b_at + there + s line + vectors[c, 0] + k]``
+    over s < count and all turns ``(here, there, count)``. It is written to
     ``out[o + r wide + vectors[c, 1] + k]``. Columns count from ``column`` on.
     """
 
     @intrinsic
     @no_type_check
     def fill(
-        typing_context, a, at, down, along, b, b_at, line, turns, vectors, column, out, o, wide
-    ):
+        typing_context, a, at, down, along, b, b_at, line, turns, vectors, column, first, f, f_down,
+        out, o, wide,
+    ):  # fmt: skip
         def generate(context, builder, signature, arguments):
             given = dict(zip(NAMES, arguments, strict=True))
             for name in ARRAYS:
@@ -46,7 +48,8 @@ def tile(rows, columns):
             return context.get_dummy_value()
 
         n = types.intp
-        return types.void(a, n, n, n, b, n, n, turns, vectors, n, out, n, n), generate
+        kinds = a, n, n, n, b, n, n, turns, vectors, n, first, n, n, out, n, n
+        return types.void(*kinds), generate
 
     return fill
 
@@ -58,18 +61,19 @@ class _Tile:
     def __init__(self, builder, vector, rows, columns, given):
         self.builder, self.vector, self.given = builder, vector, given
         self.rows, self.columns = range(rows), range(columns)
-        nothing = ir.Constant(vector, None)
-        self.sums = [
-            [cgutils.alloca_once_value(builder, nothing) for _ in self.columns] for _ in self.rows
-        ]
         columns_at = [self.times(self.plus(given.column, c), 2) for c in self.columns]
         self.sources = [self.number(given.vectors, at) for at in columns_at]
         self.targets = [self.number(given.vectors, at, 1) for at in columns_at]
+        self.sums = [
+            [cgutils.alloca_once(builder, vector) for _ in self.columns] for _ in self.rows
+        ]
 
     @no_type_check
     def fill(self):
         """All products, then the tile is written."""
         given, builder = self.given, self.builder
+        for place, total in self.places(given.first, given.f, given.f_down):
+            builder.store(builder.load(place, align=self.size), total)
         count = builder.extract_value(given.turns.shape, 0)
         with cgutils.for_range(builder, count) as turn:
             place = self.times(turn.index, 3)
@@ -78,11 +82,16 @@ class _Tile:
                 here = self.plus(given.at, first, self.times(step.index, given.along))
                 there = self.plus(given.b_at, second, self.times(step.index, given.line))
                 self.add_products(here, there)
+        for place, total in self.places(given.out, given.o, given.wide):
+            builder.store(builder.load(total), place, align=self.size)
+
+    @no_type_check
+    def places(self, array, start, down):
+        """Where the vectors of a tile lie in an array, and their sums."""
         for r in self.rows:
-            row = self.plus(given.o, self.times(given.wide, r))
-            for c in self.columns:
-                place = self.pointer(given.out, row, self.targets[c])
-                builder.store(builder.load(self.sums[r][c]), place, align=self.size)
+            row = self.plus(start, self.times(down, r))
+            for target, total in zip(self.targets, self.sums[r], strict=True):
+                yield self.pointer(array, row, target), total
 
     @no_type_check
     def add_products(self, here, there):

@@ -2,28 +2,11 @@
 
 from typing import no_type_check
 
-import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from mmalign.align.kernels.jit import inlined
 from mmalign.align.kernels.simd import Vector, spread
-
-
-@inlined
-@no_type_check
-def is_kept(place, seed, dropped):
-    """Whether dropout keeps the number at a place: a hash of the place decides.
-
-    ``dropped`` of 256 numbers are hit.
-    """
-    x = np.uint32(np.uint32(place) * np.uint32(0x9E3779B1) + seed)
-    x = np.uint32(x ^ (x >> np.uint32(16)))
-    x = np.uint32(x * np.uint32(0x85EBCA6B))
-    x = np.uint32(x ^ (x >> np.uint32(13)))
-    x = np.uint32(x * np.uint32(0xC2B2AE35))
-    return np.uint32(x >> np.uint32(24)) >= dropped
 
 
 @intrinsic
@@ -31,7 +14,8 @@ def is_kept(place, seed, dropped):
 def factors_at(typing_context, place, seed, dropped, louder):
     """What a vector of numbers from ``place`` on is multiplied by: 0 where dropout hits.
 
-    The others are made ``louder``. The places are those that `is_kept` keeps.
+    The others are made ``louder``. A hash of place and seed decides; ``dropped`` of 256 numbers are
+    hit.
     """
 
     @no_type_check

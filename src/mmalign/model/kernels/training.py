@@ -1,28 +1,44 @@
-"""Transformer layers over the rows of a whole batch, forward and backward, without padding.
+"""Transformer layers over the rows of a whole batch, forward and back, without padding.
 
-The rows of all clips follow each other, ``dim`` numbers each, in flat arrays with ``SPARE`` rows of
-zeros at the end; ``dim`` is a multiple of 16. Weights are as torch keeps them, one after the other:
-query, key and value, their biases, out, norm, widen, narrow. Slopes are kept the same way.
+The rows of all clips follow each other, ``dim`` numbers each, in flat arrays with room for
+``SPARE`` rows more; ``dim`` is a multiple of 16. Weights are as torch keeps them, one after the
+other: query, key and value, their biases, out, norm, widen, narrow. Slopes are kept the same way.
+
+What a layer writes down lies in one array that its caller gives: memory that was just freed and is
+asked for again would have to be cleared by the system, which takes as long as the layer.
 """
 
 from typing import no_type_check
 
 import numpy as np
 
-from mmalign.align.kernels.band import in_vectors
-from mmalign.align.kernels.exponential import exponential
 from mmalign.align.kernels.jit import compiled, inlined
-from mmalign.align.kernels.loops import dot, total_of
-from mmalign.align.kernels.simd import everywhere, load, number_at
-from mmalign.model.kernels.chance import is_kept
-from mmalign.model.kernels.products import SLIGHT, both_plus, store_rows
+from mmalign.align.kernels.simd import (
+    everywhere,
+    larger,
+    load,
+    plus,
+    plus_product,
+    store,
+    sum_of_lanes,
+    times,
+    transpose,
+    where_positive,
+)
+from mmalign.align.kernels.tiled import (
+    LANES,
+    TOUCHED,
+    fill_products,
+    once,
+    side_by_side,
+    sum_products,
+)
+from mmalign.model.kernels.attention import attend, attend_back, shares_of
+from mmalign.model.kernels.chance import factors_at
+from mmalign.model.kernels.products import SLIGHT
 
-SPARE = 8
+SPARE = TOUCHED + 1
 """Rows beyond the last one, which whole tiles may touch."""
-
-LANES = 16
-NONE = np.float32(0)
-CLOSED = np.float32(-np.inf)
 
 
 @compiled
@@ -34,41 +50,156 @@ def layer_numbers(dim):
 
 @compiled
 @no_type_check
-def multiply(a, at, down, along, rows, steps, b, bt, line, wide, first, f, f_down, out, o, o_down):
-    """out_r = first_r + sum over s of a[at + r down + s along] * b[bt + s line ...].
+def kept_room(starts, ends, dim, heads):
+    """Numbers that a layer keeps for the way back."""
+    rows, remembered = starts[-1] + SPARE, ends[-1] + SPARE
+    return (9 * rows + 2 * remembered) * dim + rows + shares_of(starts, ends, heads)
 
-    Rows ``o + r o_down`` of ``wide`` numbers, a multiple of 16, in tiles of four rows.
-    """
-    paired = wide // (2 * LANES) * 2 * LANES
-    for row in range(0, rows, 4):
-        place, start = o + row * o_down, f + row * f_down
-        for lane in range(0, wide, 2 * LANES if paired else LANES):  # an odd one goes twice
-            other = lane + LANES if lane < paired else lane
-            p, q, r, s = load_rows(first, start + lane, f_down)
-            t, u, v, w = load_rows(first, start + other, f_down)
-            here, there = at + row * down, bt
-            for _ in range(steps):
-                left, right = load(b, there + lane), load(b, there + other)
-                p, t = both_plus(p, t, everywhere(number_at(a, here)), left, right)
-                q, u = both_plus(q, u, everywhere(number_at(a, here + down)), left, right)
-                r, v = both_plus(r, v, everywhere(number_at(a, here + 2 * down)), left, right)
-                s, w = both_plus(s, w, everywhere(number_at(a, here + 3 * down)), left, right)
-                here += along
-                there += line
-            store_rows(p, q, r, s, out, place + lane, o_down)
-            store_rows(t, u, v, w, out, place + other, o_down)
+
+@compiled
+@no_type_check
+def slope_room(starts, ends, dim):
+    """Numbers that the way back through a layer needs for a while."""
+    return (7 * (starts[-1] + SPARE) + 2 * (ends[-1] + SPARE)) * dim
 
 
 @inlined
 @no_type_check
-def load_rows(array, at, down):
-    """The vectors of four rows."""
-    return (
-        load(array, at),
-        load(array, at + down),
-        load(array, at + 2 * down),
-        load(array, at + 3 * down),
+def kept_parts(kept, starts, ends, dim):
+    """What a layer keeps: of all but the last two, as many rows as there are places for."""
+    room, both = (starts[-1] + SPARE) * dim, (ends[-1] + SPARE) * 2 * dim
+    query, found, attended = kept[:room], kept[room : 2 * room], kept[2 * room : 3 * room]
+    normal, added, wide = kept[3 * room : 4 * room], kept[4 * room : 5 * room], kept[5 * room :]
+    after = 9 * room
+    scales = after + both
+    shares = scales + starts[-1] + SPARE
+    return query, found, attended, normal, added, wide, kept[after:], kept[scales:], kept[shares:]
+
+
+@compiled
+@no_type_check
+def layer_forward(
+    x, memory, starts, ends, known, weights, at, dim, heads, seed, dropped, kept, out
+):  # fmt: skip
+    """Fills ``out`` with rows after one layer that reads the rows of a memory."""
+    count, remembered = starts[-1], ends[-1]
+    bias, out_at, norm, widen, narrow = weight_places(at, dim)
+    query, found, attended, normal, added, wide, both, scales, shares = kept_parts(
+        kept, starts, ends, dim
     )
+    linear(x, count, dim, weights, at, bias, dim, query)
+    linear(memory, remembered, dim, weights, at + dim * dim, bias + dim, 2 * dim, both)
+    attend(query, both, starts, ends, known, dim, heads, shares, found)
+    linear(found, count, dim, weights, out_at, out_at + dim * dim, dim, attended)
+    add_dropped(attended, count * dim, seed, dropped, x, attended)
+    normalise_rows(attended, count, dim, weights, norm, normal, scales, out)
+    linear(attended, count, dim, weights, widen, widen + 4 * dim * dim, 4 * dim, wide)
+    rectify_dropped(wide, count * 4 * dim, seed + np.uint32(1), dropped)
+    linear(wide, count, 4 * dim, weights, narrow, narrow + 4 * dim * dim, dim, added)
+    add_dropped(added, count * dim, seed + np.uint32(2), dropped, out, out)
+
+
+@compiled
+@no_type_check
+def layer_backward(
+    slopes, x, memory, starts, ends, kept, weights, at, dim, heads, seed, dropped, space, to_x,
+    to_memory, to_weights,
+):  # fmt: skip
+    """Adds to the slopes of rows, memory and weights; ``slopes`` are overwritten."""
+    count, remembered = starts[-1], ends[-1]
+    bias, out_at, norm, widen, narrow = weight_places(at, dim)
+    query, found, attended, normal, _, wide, both, scales, shares = kept_parts(
+        kept, starts, ends, dim
+    )
+    room = (count + SPARE) * dim
+    to_attended, to_found = space[:room], space[room : 2 * room]
+    to_query, to_wide, to_both = space[2 * room :], space[3 * room :], space[7 * room :]
+    space[: 2 * room] = 0
+    to_wide[: 4 * room] = 0
+    normalise_back(slopes, count, dim, weights, norm, normal, scales, to_attended, to_weights)
+    drop(slopes, count * dim, seed + np.uint32(2), dropped)
+    linear_back(
+        slopes, wide, count, 4 * dim, weights, narrow, narrow + 4 * dim * dim, dim, to_wide,
+        to_weights,
+    )  # fmt: skip
+    louder = everywhere(np.float32(256) / np.float32(256 - dropped))
+    for k in range(0, count * 4 * dim, LANES):
+        store(where_positive(load(wide, k), times(load(to_wide, k), louder)), to_wide, k)
+    linear_back(
+        to_wide, attended, count, dim, weights, widen, widen + 4 * dim * dim, 4 * dim,
+        to_attended, to_weights,
+    )  # fmt: skip
+    for k in range(0, count * dim, LANES):
+        store(plus(load(to_x, k), load(to_attended, k)), to_x, k)
+    drop(to_attended, count * dim, seed, dropped)
+    linear_back(
+        to_attended, found, count, dim, weights, out_at, out_at + dim * dim, dim, to_found,
+        to_weights,
+    )  # fmt: skip
+    attend_back(to_found, query, both, starts, ends, dim, heads, shares, to_query, to_both)
+    linear_back(to_query, x, count, dim, weights, at, bias, dim, to_x, to_weights)
+    linear_back(
+        to_both, memory, remembered, dim, weights, at + dim * dim, bias + dim, 2 * dim, to_memory,
+        to_weights,
+    )  # fmt: skip
+
+
+@inlined
+@no_type_check
+def weight_places(at, dim):
+    """Where biases of query, key and value, out, norm, widen and narrow begin."""
+    bias = at + 3 * dim * dim
+    out_at = bias + 3 * dim
+    norm = out_at + dim * dim + dim
+    widen = norm + 2 * dim
+    return bias, out_at, norm, widen, widen + 4 * dim * dim + 4 * dim
+
+
+@compiled
+@no_type_check
+def linear(rows, count, inputs, weights, at, bias, outputs, out):
+    """Fills ``out``: rows times a matrix of torch's, and its bias."""
+    lines = np.empty(inputs * outputs, np.float32)
+    turn(weights, at, outputs, inputs, lines)
+    sum_products(
+        *(rows, 0, inputs, 1, lines, 0, outputs, once(inputs), side_by_side(outputs)),
+        *(weights, bias, 0, out, 0, outputs, count),
+    )
+
+
+@compiled
+@no_type_check
+def turn(weights, at, outputs, inputs, lines):
+    """Fills ``lines``, one for each input, from a matrix that has one for each output.
+
+    Whole blocks are turned: the last one may read and write up to 15 inputs too many.
+    """
+    for i in range(0, inputs, LANES):
+        for o in range(0, outputs, LANES):
+            transpose(weights, at + o * inputs + i, inputs, lines, i * outputs + o, outputs)
+
+
+@compiled
+@no_type_check
+def linear_back(slopes, rows, count, inputs, weights, at, bias, outputs, to_rows, to_weights):
+    """Adds to ``to_rows`` and ``to_weights`` what the slopes of ``linear`` say."""
+    vectors = side_by_side(inputs)
+    sum_products(
+        *(slopes, 0, outputs, 1, weights, at, inputs, once(outputs), vectors),
+        *(to_rows, 0, inputs, to_rows, 0, inputs, count),
+    )
+    found = np.empty((outputs + SPARE) * inputs, np.float32)
+    fill_products(
+        *(slopes, 0, 1, outputs, rows, 0, inputs, once(count), vectors),
+        *(found, 0, inputs, outputs),
+    )
+    for k in range(outputs * inputs):
+        to_weights[at + k] += found[k]
+    for k in range(0, outputs, LANES):
+        total = load(to_weights, bias + k)
+        for r in range(count):
+            total = plus(total, load(slopes, r * outputs + k))
+        store(total, to_weights, bias + k)
 
 
 @compiled
@@ -77,172 +208,73 @@ def drop(values, count, seed, dropped):
     """``dropped`` of 256 numbers become 0, the others grow, so that the mean stays."""
     if dropped:
         louder = np.float32(256) / np.float32(256 - dropped)
-        for k in range(count):
-            values[k] = values[k] * louder if is_kept(k, seed, dropped) else NONE
+        for k in range(0, count, LANES):
+            store(times(load(values, k), factors_at(k, seed, dropped, louder)), values, k)
 
 
 @compiled
 @no_type_check
-def turned(weights, at, outputs, inputs):
-    """A matrix with a line for each input, from one with a line for each output."""
-    lines = np.empty(inputs * outputs, np.float32)
-    for o in range(outputs):
-        for i in range(inputs):
-            lines[i * outputs + o] = weights[at + o * inputs + i]
-    return lines
+def add_dropped(values, count, seed, dropped, others, out):
+    """Fills ``out`` with what dropout leaves of some values, and with others."""
+    louder = np.float32(256) / np.float32(256 - dropped)
+    for k in range(0, count, LANES):
+        kept = factors_at(k, seed, dropped, louder)
+        store(plus_product(load(others, k), load(values, k), kept), out, k)
 
 
 @compiled
 @no_type_check
-def linear(rows, count, inputs, weights, at, bias, outputs, out):
-    """Fills ``out``: rows times a matrix of torch's, and its bias."""
-    lines = turned(weights, at, outputs, inputs)
-    multiply(
-        rows, 0, inputs, 1, count, inputs, lines, 0, outputs, outputs, weights, bias, 0,
-        out, 0, outputs,
-    )  # fmt: skip
-
-
-@compiled
-@no_type_check
-def linear_back(slopes, rows, count, inputs, weights, at, bias, outputs, to_rows, to_weights):
-    """Adds to ``to_rows`` and ``to_weights`` what the slopes of ``linear`` say."""
-    multiply(
-        slopes, 0, outputs, 1, count, outputs, weights, at, inputs, inputs, to_rows, 0, inputs,
-        to_rows, 0, inputs,
-    )  # fmt: skip
-    multiply(
-        slopes, 0, 1, outputs, outputs, count, rows, 0, inputs, inputs, to_weights, at, inputs,
-        to_weights, at, inputs,
-    )  # fmt: skip
-    to_bias = to_weights[bias : bias + outputs]
-    for r in range(count):
-        for k in range(outputs):
-            to_bias[k] += slopes[r * outputs + k]
-
-
-@compiled
-@no_type_check
-def attend(query, both, starts, ends, known, dim, heads, shares, found):
-    """Fills ``found`` with what each query finds in its clip's rows, ``shares`` with how much.
-
-    The queries of clip c are ``starts[c] .. starts[c + 1]``, its rows ``ends[c] .. ends[c + 1]`` of
-    ``both``, keys and values side by side; of these the ``known`` ones are read.
-    """
-    part, at = dim // heads, 0
-    scale = np.float32(1 / np.sqrt(part))
-    for clip in range(len(starts) - 1):
-        first, count = ends[clip], ends[clip + 1] - ends[clip]
-        line = in_vectors(count)
-        keys, values = laid_out(both, first, count, line, dim)
-        closed = np.full(line, CLOSED)
-        for m in range(count):
-            closed[m] = NONE if known[first + m] else CLOSED
-        powers = np.empty(line)
-        for r in range(starts[clip], starts[clip + 1]):
-            for head in range(heads):
-                share = shares[at : at + line]
-                share[:] = closed
-                for k in range(head * part, head * part + part):
-                    factor = query[r * dim + k] * scale
-                    for m in range(line):
-                        share[m] += factor * keys[k, m]
-                highest = CLOSED
-                for m in range(line):
-                    highest = max(highest, share[m])
-                for m in range(line):
-                    powers[m] = share[m] - highest
-                exponential(powers)
-                for m in range(line):
-                    share[m] = powers[m]
-                inverse = np.float32(1) / total_of(share, 0, line)
-                for m in range(line):
-                    share[m] *= inverse
-                for k in range(head * part, head * part + part):
-                    found[r * dim + k] = dot(share, 0, values, k * line, line)
-                at += line
-
-
-@compiled
-@no_type_check
-def laid_out(both, first, count, line, dim):
-    """Keys and values of a clip with a line for each of their numbers; zeros beyond the rows."""
-    keys, values = np.zeros((dim, line), np.float32), np.zeros((dim, line), np.float32)
-    for m in range(count):
-        row = (first + m) * 2 * dim
-        for k in range(dim):
-            keys[k, m] = both[row + k]
-            values[k, m] = both[row + dim + k]
-    return keys, values
-
-
-@compiled
-@no_type_check
-def attend_back(slopes, query, both, starts, ends, dim, heads, shares, to_query, to_both):
-    """Fills the slopes of queries, keys and values."""
-    part, at = dim // heads, 0
-    scale = np.float32(1 / np.sqrt(part))
-    for clip in range(len(starts) - 1):
-        first, count = ends[clip], ends[clip + 1] - ends[clip]
-        line = in_vectors(count)
-        keys, values = laid_out(both, first, count, line, dim)
-        to_keys, to_values = np.zeros((dim, line), np.float32), np.zeros((dim, line), np.float32)
-        sloped = np.empty(line, np.float32)
-        for r in range(starts[clip], starts[clip + 1]):
-            for head in range(heads):
-                share = shares[at : at + line]
-                sloped[:] = NONE
-                for k in range(head * part, head * part + part):
-                    factor = slopes[r * dim + k]
-                    for m in range(line):
-                        sloped[m] += factor * values[k, m]
-                        to_values[k, m] += factor * share[m]
-                total = dot(sloped, 0, share, 0, line)
-                for m in range(line):
-                    sloped[m] = share[m] * (sloped[m] - total) * scale
-                for k in range(head * part, head * part + part):
-                    factor = query[r * dim + k]
-                    for m in range(line):
-                        to_keys[k, m] += sloped[m] * factor
-                    to_query[r * dim + k] = dot(sloped, 0, keys, k * line, line)
-                at += line
-        for m in range(count):
-            row = (first + m) * 2 * dim
-            for k in range(dim):
-                to_both[row + k] = to_keys[k, m]
-                to_both[row + dim + k] = to_values[k, m]
+def rectify_dropped(values, count, seed, dropped):
+    """Negative values become 0, and so do those that dropout hits."""
+    louder, none = np.float32(256) / np.float32(256 - dropped), everywhere(np.float32(0))
+    for k in range(0, count, LANES):
+        kept = factors_at(k, seed, dropped, louder)
+        store(times(larger(load(values, k), none), kept), values, k)
 
 
 @compiled
 @no_type_check
 def normalise_rows(rows, count, dim, weights, at, normal, scales, out):
     """Layer norm of each row; ``normal`` and ``scales`` are kept for the way back."""
+    share, none = np.float32(1) / np.float32(dim), everywhere(np.float32(0))
     for r in range(count):
-        start, stop = r * dim, (r + 1) * dim
-        row, kept, filled = rows[start:stop], normal[start:stop], out[start:stop]
-        mean = total_of(rows, start, dim) / np.float32(dim)
-        for k in range(dim):
-            kept[k] = row[k] - mean
-        variance = dot(normal, start, normal, start, dim) / np.float32(dim)
-        scales[r] = np.float32(1) / np.sqrt(variance + SLIGHT)
-        for k in range(dim):
-            kept[k] *= scales[r]
-            filled[k] = kept[k] * weights[at + k] + weights[at + dim + k]
+        total = none
+        for k in range(r * dim, (r + 1) * dim, LANES):
+            total = plus(total, load(rows, k))
+        minus_mean, total = everywhere(-sum_of_lanes(total) * share), none
+        for k in range(r * dim, (r + 1) * dim, LANES):
+            found = plus(load(rows, k), minus_mean)
+            total = plus_product(total, found, found)
+            store(found, normal, k)
+        scales[r] = np.float32(1) / np.sqrt(sum_of_lanes(total) * share + SLIGHT)
+        scale = everywhere(scales[r])
+        for k in range(0, dim, LANES):
+            found = times(load(normal, r * dim + k), scale)
+            store(found, normal, r * dim + k)
+            gain, shift = load(weights, at + k), load(weights, at + dim + k)
+            store(plus_product(shift, found, gain), out, r * dim + k)
 
 
 @compiled
 @no_type_check
 def normalise_back(slopes, count, dim, weights, at, normal, scales, to_rows, to_weights):
     """Adds to ``to_rows``, and to the slopes of gain and bias."""
-    to_gain, to_bias = to_weights[at : at + dim], to_weights[at + dim : at + 2 * dim]
-    row = np.empty(dim, np.float32)
+    share, none = np.float32(1) / np.float32(dim), everywhere(np.float32(0))
     for r in range(count):
-        for k in range(dim):
-            slope = slopes[r * dim + k]
-            to_gain[k] += slope * normal[r * dim + k]
-            to_bias[k] += slope
-            row[k] = slope * weights[at + k]
-        total = total_of(row, 0, dim) / np.float32(dim)
-        along = dot(row, 0, normal, r * dim, dim) / np.float32(dim)
-        for k in range(dim):
-            to_rows[r * dim + k] += scales[r] * (row[k] - total - normal[r * dim + k] * along)
+        place = r * dim
+        total = along = none
+        for k in range(0, dim, LANES):
+            slope, kept = load(slopes, place + k), load(normal, place + k)
+            gain, shift = at + k, at + dim + k
+            store(plus_product(load(to_weights, gain), slope, kept), to_weights, gain)
+            store(plus(load(to_weights, shift), slope), to_weights, shift)
+            found = times(slope, load(weights, gain))
+            total, along = plus(total, found), plus_product(along, found, kept)
+        minus_mean = everywhere(-sum_of_lanes(total) * share)
+        minus_along = everywhere(-sum_of_lanes(along) * share)
+        scale = everywhere(scales[r])
+        for k in range(0, dim, LANES):
+            found = times(load(slopes, place + k), load(weights, at + k))
+            found = plus_product(found, load(normal, place + k), minus_along)
+            found = plus_product(load(to_rows, place + k), plus(found, minus_mean), scale)
+            store(found, to_rows, place + k)
