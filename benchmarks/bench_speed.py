@@ -45,6 +45,7 @@ from mmalign.model.streams import Streams, to_streams
 from mmalign.predictor.model import main_loss
 from mmalign.training.config import Config
 from mmalign.training.denoise import DenoisingTraining, make_optimizers
+from mmalign.training.direct import denoising_training
 from mmalign.training.methods import build_model
 from mosi_like import DIMS, mosi_like
 from reference_loop import ReferenceLoop, ReferenceModel
@@ -94,7 +95,7 @@ def training_of(method: str, *, compiled_layers: bool = False) -> DenoisingTrain
     config = Config(method=method, compiled_layers=compiled_layers)
     torch.manual_seed(0)
     model = build_model(config, Regression(-3, 3), DIMS, [Direction(*PAIR)])
-    return DenoisingTraining(model, make_optimizers(model, config), config)
+    return denoising_training(model, make_optimizers(model, config), config)
 
 
 def reference_of(ours: DenoisingTraining, iterations: int | None = None) -> ReferenceLoop:

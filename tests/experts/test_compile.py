@@ -14,7 +14,6 @@ ENTRIES = [
                 "fill_highest",
                 "finish",
                 "fill_pooled",
-                "adam",
             ),
         ),
         (batch_kernels, ("add_changed", "fill_mixed")),

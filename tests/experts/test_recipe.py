@@ -3,7 +3,6 @@
 import itertools
 
 import numpy as np
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +12,6 @@ from mmalign.experts.augment import Augment
 from mmalign.experts.contract import Lesson
 from mmalign.experts.recipe import Recipe, cycle, train_taps, trained_taps
 from mmalign.experts.taps import Taps, Weights, packed, shapes
-from mmalign.experts.taps_kernels import adam
 
 LENGTHS = st.lists(st.integers(1, 40), min_size=1, max_size=4)
 
@@ -49,21 +47,6 @@ def test_mixed_clips_are_sums_as_long_as_the_longer(lengths, share, seed):
         expected[: len(clips[theirs])] += (1 - share) * clips[theirs]
         found = mixed.rows[mixed.bounds[number] : mixed.bounds[number + 1]]
         np.testing.assert_allclose(found, expected, atol=1e-5)
-
-
-def test_adam_takes_the_steps_of_torch():
-    rng = np.random.default_rng(0)
-    start = rng.normal(size=50).astype(np.float32)
-    weights = torch.from_numpy(start.copy()).requires_grad_()
-    theirs = torch.optim.AdamW([weights], lr=0.01, weight_decay=0.1, betas=(0.9, 0.99))
-    ours, means, squares = start.copy(), np.zeros_like(start), np.zeros_like(start)
-    for count in range(1, 8):
-        slopes = (3 * rng.normal(size=50) / count**2).astype(np.float32)
-        weights.grad = torch.from_numpy(slopes.copy())
-        torch.nn.utils.clip_grad_norm_([weights], 1.0)
-        theirs.step()
-        adam(ours, slopes, means, squares, *map(np.float32, (0.01, 0.1, 0.9, 0.99)), count)
-    np.testing.assert_allclose(ours, weights.detach().numpy(), rtol=1e-5, atol=1e-6)
 
 
 def lesson(clips: int, task: Classification | Regression, *, epochs: int = 2) -> Lesson:

@@ -23,8 +23,8 @@ from mmalign.experts.taps import (
     shapes,
     with_differences,
 )
-from mmalign.experts.taps_kernels import adam
 from mmalign.experts.taps_slopes import add_slopes
+from mmalign.model.kernels.adam import adam_of_parts
 
 LONGEST = 2048
 """Steps of a clip that a batch of training holds; memory grows with them."""
@@ -36,6 +36,8 @@ DROPPED = np.array([26, 77], np.uint32)
 """Of 256 numbers that a block finds, and of those that are read out, dropout hits so many."""
 
 BETAS = np.float32(0.9), np.float32(0.99)
+CLIP_NORM = 1.0
+"""Slopes are scaled down to this norm."""
 
 Change = Callable[[Packed, np.random.Generator], Packed]
 """From a batch to the same clips, a little different."""
@@ -103,7 +105,8 @@ def train_taps(
     targets = _targets(lesson, recipe.smoothing)
     slopes, means, squares = (np.zeros_like(weights.flat) for _ in range(3))
     starts, decay = weights.starts, np.float32(recipe.weight_decay)
-    for count, (progress, rows) in enumerate(_batches(len(lesson.clips), recipe, rng), start=1):
+    whole, count = np.array([0, len(slopes)]), np.zeros(1, np.int64)
+    for progress, rows in _batches(len(lesson.clips), recipe, rng):
         batch = packed([_part(lesson.clips[row], rng) for row in rows])
         if change is not None:
             batch = change(batch, rng)
@@ -119,7 +122,8 @@ def train_taps(
         )
         slopes /= np.float32(len(rows))
         rate = np.float32(recipe.learning_rate * cycle(progress, recipe.warm_up))
-        adam(weights.flat, slopes, means, squares, rate, decay, *BETAS, count)
+        memory = weights.flat, slopes, means, squares, whole, np.ones(1, np.bool_), count
+        adam_of_parts(*memory, rate, decay, *BETAS, CLIP_NORM)
 
 
 def cycle(progress: float, warm_up: float) -> float:

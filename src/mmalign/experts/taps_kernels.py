@@ -11,7 +11,6 @@ from typing import no_type_check
 import numpy as np
 
 from mmalign.align.kernels.jit import compiled, inlined
-from mmalign.align.kernels.loops import dot
 from mmalign.align.kernels.simd import (
     everywhere,
     larger,
@@ -28,8 +27,6 @@ from mmalign.model.kernels.chance import factors_at
 
 SLIGHT = np.float32(1e-5)
 """What a variance is raised by, as in torch's layer norm."""
-SLOWLY = np.float32(1e-8)
-"""What keeps a step of Adam finite where slopes are 0."""
 
 
 @compiled
@@ -275,23 +272,3 @@ def spread_pooled(slopes, bounds, places, totals):
                 row[k] = slopes[clip, k] * share
         for k in range(dim):
             totals[places[clip, k], k] += slopes[clip, dim + k]
-
-
-@compiled
-@no_type_check
-def adam(weights, slopes, means, squares, rate, decay, first, second, count):
-    """Takes step number ``count`` of Adam with decoupled weight decay, in place.
-
-    Slopes are scaled down to a norm of 1 where it is larger. ``first`` and ``second`` say how
-    slowly the means of slopes and of their squares follow.
-    """
-    norm = np.sqrt(dot(slopes, 0, slopes, 0, len(slopes)))
-    share = min(np.float32(1) / (norm + np.float32(1e-6)), np.float32(1))
-    size = rate / (np.float32(1) - first**count)
-    root = np.sqrt(np.float32(1) - second**count)
-    for k in range(len(weights)):
-        slope = share * slopes[k]
-        means[k] = first * means[k] + (np.float32(1) - first) * slope
-        squares[k] = second * squares[k] + (np.float32(1) - second) * slope * slope
-        weights[k] -= rate * decay * weights[k]
-        weights[k] -= size * means[k] / (np.sqrt(squares[k]) / root + SLOWLY)

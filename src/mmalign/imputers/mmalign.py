@@ -25,6 +25,7 @@ class Fitter(nn.Module):
         self.forward_gru = nn.GRU(dim, dim, batch_first=True)
         self.backward_gru = nn.GRU(dim, dim, batch_first=True)
         self.project = nn.Linear(2 * dim, 2 * window + 1)
+        self._weights = list(self.parameters())
         self._packed: tuple[list[tuple[int, int]], Flat] | None = None
 
     def forward(
@@ -63,7 +64,7 @@ class Fitter(nn.Module):
 
     def packed(self) -> Flat:
         """Both GRUs and the projection as kernels read them; made again when they have changed."""
-        state = [(weight._version, weight.data_ptr()) for weight in self.parameters()]
+        state = [(weight._version, weight.data_ptr()) for weight in self._weights]
         if self._packed is None or self._packed[0] != state:
             self._packed = state, self._pack()
         return self._packed[1]

@@ -68,7 +68,7 @@ class AdamW:
         chosen = [index for index, weight in enumerate(self.weights) if weight.grad is not None]
         if not chosen:
             return
-        slots = [self.slots.get(index) or self._start(index) for index in chosen]
+        slots = [self.slots_of(index) for index in chosen]
         counts = [slot["step"] for slot in slots]
         torch._foreach_add_(counts, 1)
         weights = [self.weights[index] for index in chosen]
@@ -90,13 +90,15 @@ class AdamW:
         # The fused kernel does not count its changes; packed copies tell by that if they are old.
         torch.autograd.graph.increment_version(weights)
 
-    def _start(self, index: int) -> Slots:
-        weight = self.weights[index]
-        self.slots[index] = {
-            "step": torch.zeros((), dtype=torch.float32, device=weight.device),
-            "exp_avg": torch.zeros_like(weight),
-            "exp_avg_sq": torch.zeros_like(weight),
-        }
+    def slots_of(self, index: int) -> Slots:
+        """What is remembered of a weight; nothing before its first step."""
+        if index not in self.slots:
+            weight = self.weights[index].detach()
+            self.slots[index] = {
+                "step": torch.zeros((), dtype=torch.float32, device=weight.device),
+                "exp_avg": torch.zeros_like(weight),
+                "exp_avg_sq": torch.zeros_like(weight),
+            }
         return self.slots[index]
 
     def state_dict(self) -> dict[str, Any]:

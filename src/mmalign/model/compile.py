@@ -23,6 +23,7 @@ def compile_kernels() -> bool:
         gru_states(gru, torch.zeros(1, 2, 2, dtype=dtype)).sum().backward()  # type: ignore[no-untyped-call]
     _read_a_clip()
     _train_on_a_clip()
+    _train_directly()
     used = ("encode_all", "impute_all", "answer_all")
     keep_for_reading("network", [Kernel("model.kernels.clip", name) for name in used])
     return True
@@ -49,6 +50,28 @@ def _train_on_a_clip() -> None:
     config = BackboneConfig(dim=16, heads=1, compiled_layers=True)
     hidden = Encoder(2, config)(torch.zeros(1, 3, 2), torch.tensor([3]))
     Fusion(config, 2)(hidden, hidden).sum().backward()
+
+
+def _train_directly() -> None:
+    """Use the kernels of training without autograd, on weights that are all 0."""
+    batches: Any = kernels("model.kernels.batches")
+    pairs: Any = kernels("model.kernels.pairs")
+    adam: Any = kernels("model.kernels.adam")
+    dim, window, starts, known = 16, 2, batches.starts_of(np.array([3])), np.empty(4, np.bool_)
+    numbers, features = np.zeros(1 << 14, np.float32), np.zeros((1, 3, 2), np.float32)
+    scale, gaps = (numbers[:2], numbers[:2]), np.empty((0, 0), np.bool_)
+    batches.lay_out(features, starts, gaps, *scale, 3, known, numbers)
+    pairs.place_rows(numbers, starts, numbers, 0, dim, numbers)
+    pairs.take_heads(numbers, starts, dim, numbers)
+    pairs.add_heads(numbers, starts, dim, numbers)
+    plans, totals, cls = np.zeros_like(numbers), np.zeros(4, np.float32), numbers[:dim]
+    pairs.plan_room(starts, dim)
+    pairs.plan_rows(numbers, starts, starts, dim, window, numbers, np.zeros_like(numbers), plans)
+    pairs.impute_rows(numbers, starts, starts, plans, window, cls, dim, totals, plans)
+    pairs.impute_rows_back(numbers, starts, starts, plans, window, dim, totals, plans)
+    moved, counts = np.ones(1, np.bool_), np.zeros(1, np.int64)
+    how = moved, counts, *map(np.float32, (1e-3, 0.0, 0.9, 0.999)), 1.0
+    adam.adam_of_parts(numbers, numbers, numbers, plans, np.array([0, 16]), *how)
 
 
 if __name__ == "__main__":

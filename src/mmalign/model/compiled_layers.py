@@ -51,6 +51,10 @@ class Sizes(NamedTuple):
     dropped: int
     seed: int
 
+    def drawn(self) -> "Sizes":
+        """The same with a seed of its own, if anything is dropped."""
+        return self._replace(seed=int(torch.randint(2**32, ()))) if self.dropped else self
+
     def chance(self, layer: int) -> tuple[np.uint32, np.uint32]:
         """The seed of a layer, and how many of 256 numbers are dropped; layer 0 is the input."""
         return np.uint32((self.seed + SEEDS * layer) % 2**32), np.uint32(self.dropped)
@@ -81,8 +85,8 @@ def encoded(
     """What `Encoder.forward` gives; the vector that stands in gaps is needed if there are any."""
     given: Any = encoder
     gap = torch.zeros_like(given.cls) if gap is None else gap
-    weights = [given.project.weight, given.project.bias, given.cls, gap, *_weights(given.layers)]
-    sizes = _sizes(given.layers, given.dropout if given.training else 0.0)
+    weights = [given.project.weight, given.project.bias, given.cls, gap, *weights_of(given.layers)]
+    sizes = sizes_of(given.layers, given.dropout if given.training else 0.0)
     head, steps = _Encode.apply(  # type: ignore[no-untyped-call]
         features, lengths, known, sizes, compiled, *weights
     )
@@ -106,10 +110,10 @@ def read(
         places: Positions of [CLS] and steps of the memory, for all clips or for each.
     """
     first = cast(TransformerLayer, layers[0])
-    sizes = _sizes(layers, first.dropout if first.training else 0.0)
+    sizes = sizes_of(layers, first.dropout if first.training else 0.0)
     known = memory.head, memory.steps, memory.lengths, places
     answer: Tensor = _Read.apply(  # type: ignore[no-untyped-call]
-        reader, *known, sizes, compiled, *_weights(layers)
+        reader, *known, sizes, compiled, *weights_of(layers)
     )
     return answer
 
@@ -280,7 +284,7 @@ def backward(
 _kept_weights: WeakKeyDictionary[nn.Module, list[Tensor]] = WeakKeyDictionary()
 
 
-def _weights(layers: nn.ModuleList) -> list[Tensor]:
+def weights_of(layers: nn.ModuleList) -> list[Tensor]:
     """Weights of layers in the order in which the kernels read them."""
     found = _kept_weights.get(layers)
     if found is None or found[0] is not cast(Any, layers[0]).attention.query.weight:
@@ -294,12 +298,12 @@ def _of_layer(layer: Any) -> list[Tensor]:
     return [query.weight, both.weight, query.bias, both.bias, *rest]
 
 
-def _sizes(layers: nn.ModuleList, rate: float) -> Sizes:
+def sizes_of(layers: nn.ModuleList, rate: float) -> Sizes:
+    """What the kernels must know, with a fresh seed if there is dropout at this rate."""
     first = cast(TransformerLayer, layers[0])
     dropped = dropped_of_256(rate) if rate else 0
-    seed = int(torch.randint(2**32, ())) if rate else 0
     dim, heads = first.norm.normalized_shape[0], first.attention.heads
-    return Sizes(dim, heads, len(layers), dropped, seed)
+    return Sizes(dim, heads, len(layers), dropped, 0).drawn()
 
 
 def _joined(weights: Sequence[Tensor]) -> Flat:

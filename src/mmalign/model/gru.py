@@ -85,15 +85,18 @@ class _CompiledGRU(Function):
             *_arrays(to_inputs.view(3, time, -1), to_sums.view(3, time, -1)),
         )
         before = states[:-1].view(time * rows, width)
-        to_steps = to_inputs[0] @ input_weights[0]
-        for gate in (1, 2):
-            to_steps.addmm_(to_inputs[gate], input_weights[gate])
+        to_steps = None
+        if ctx.needs_input_grad[0]:
+            given_slopes = to_inputs[0] @ input_weights[0]
+            for gate in (1, 2):
+                given_slopes.addmm_(to_inputs[gate], input_weights[gate])
+            to_steps = given_slopes.view(time, rows, -1)[:, :batch].transpose(0, 1)
         to_input_weight = torch.cat([part[:, :dim].T @ given for part in to_inputs])
         to_weight = torch.cat([part[:, :dim].T @ before[:, :dim] for part in to_sums])
         to_biases = (part.sum(dim=1)[:, :dim].reshape(-1) for part in (to_inputs, to_sums))
         to_input_bias, to_bias = to_biases
         return (
-            to_steps.view(time, rows, -1)[:, :batch].transpose(0, 1),
+            to_steps,
             to_input_weight,
             to_input_bias,
             to_weight,

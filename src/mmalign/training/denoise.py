@@ -91,7 +91,7 @@ class DenoisingTraining:
     def warm_up(self, complete: Iterable[Streams]) -> None:
         """Lines 1 to 6: the backbone alone, on the complete split."""
         for batch in complete:
-            self._step_backbone(batch, self.model.known(batch))
+            self._step_backbone(batch, self._known(batch))
 
     def epoch(self, complete: Iterable[Streams], missing: Iterable[Streams]) -> None:
         """Lines 7 to 18: the complete split, then the missing split.
@@ -104,7 +104,7 @@ class DenoisingTraining:
             for batch in complete:
                 self._step_imputers(batch, self._encode_frozen(batch))
         for batch in complete:  # line 8
-            known = self.model.known(batch)
+            known = self._known(batch)
             if not self.config.separated:
                 detached = {name: found.detach() for name, found in known.items()}
                 self._step_imputers(batch, detached)  # lines 9 to 11
@@ -113,8 +113,14 @@ class DenoisingTraining:
         for batch in missing:  # line 15
             if self._can_fit(batch):
                 self._step_imputers(batch, self._encode_frozen(batch))
-            loss = self.missing_loss(self.model, batch, companions)  # line 16
-            self._update(self.optimizers.main, loss, "missing", batch)  # line 17
+            self._step_missing(batch, companions)  # lines 16 and 17
+
+    def _known(self, batch: Streams) -> dict[str, Known]:
+        return self.model.known(batch)
+
+    def _step_missing(self, batch: Streams, companions: Iterator[Streams]) -> None:
+        loss = self.missing_loss(self.model, batch, companions)
+        self._update(self.optimizers.main, loss, "missing", batch)
 
     def _encode_frozen(self, batch: Streams) -> dict[str, Known]:
         with torch.no_grad():
@@ -136,7 +142,7 @@ class DenoisingTraining:
         try:
             losses = list(self.model.bank.fit_losses(known).values())
         except AlignmentError as error:
-            raise _diverged(f"the modalities cannot be aligned ({error})", batch) from error
+            raise diverged(f"the modalities cannot be aligned ({error})", batch) from error
         if losses:
             self._update(self.optimizers.fit, _mean(losses), "fit", batch)
         elif self.world.size > 1:  # others have a loss, and wait for this process
@@ -177,20 +183,23 @@ class DenoisingTraining:
     def _update(
         self, optimizer: Optimizer, loss: Float[Tensor, ""], name: str, batch: Streams
     ) -> None:
-        value = loss.item()
-        if not math.isfinite(value):
-            raise _diverged(f"the {name} loss is {value}", batch)
-        self.losses[name].append(value)
+        self._note(name, loss.item(), batch)
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self.world.average(parameters, len(batch))
         norm = clip_gradients(parameters, self.config.clip_norm)
         if not math.isfinite(norm):
-            raise _diverged(f"the gradient of the {name} loss is {norm}", batch)
+            raise diverged(f"the gradient of the {name} loss is {norm}", batch)
         optimizer.step()
         if optimizer is self.optimizers.main:
             self.after_step()
+
+    def _note(self, name: str, loss: float, batch: Streams) -> None:
+        """Keep a loss for the record of the epoch."""
+        if not math.isfinite(loss):
+            raise diverged(f"the {name} loss is {loss}", batch)
+        self.losses[name].append(loss)
 
     def mean_losses(self) -> dict[str, float]:
         """Mean of each loss since the last call."""
@@ -203,7 +212,8 @@ def _mean(losses: list[Float[Tensor, ""]]) -> Float[Tensor, ""]:
     return losses[0] if len(losses) == 1 else torch.stack(losses).mean()
 
 
-def _diverged(problem: str, batch: Streams) -> TrainingError:
+def diverged(problem: str, batch: Streams) -> TrainingError:
+    """What stops a training whose numbers are none any more."""
     shown = ", ".join(batch.ids[:4]) + (", …" if len(batch) > 4 else "")
     return TrainingError(f"{problem} on the batch with clips {shown}. {REMEDY}")
 

@@ -15,7 +15,8 @@ from mmalign.model.hidden import is_valid
 from mmalign.model.streams import Streams, to_streams
 from mmalign.predictor.model import Model
 from mmalign.training.config import Config
-from mmalign.training.denoise import DenoisingTraining, make_optimizers
+from mmalign.training.denoise import make_optimizers
+from mmalign.training.direct import denoising_training
 from mmalign.training.distributed import World
 from mmalign.training.methods import find_method
 from mmalign.training.recipe import Recipe
@@ -50,13 +51,14 @@ class Member:
         self.optimizers = make_optimizers(model, config)
         self.average: State = {}
         self.recipe = Recipe(config, model, self.optimizers, self.average)
-        self.algorithm = DenoisingTraining(
+        self.algorithm = denoising_training(
             model,
             self.optimizers,
             config,
             missing_loss=find_method(config.method).missing_loss,
             after_step=self.recipe.after_step,
             world=world,
+            longest=max(int(train.lengths(name).max()) for name in model.modalities),
         )
         is_whole = is_complete(train, model.modalities)
         self.complete = self._batches(train.select(np.flatnonzero(is_whole)))

@@ -163,11 +163,34 @@ def plus_above(typing_context, total, vector, threshold):
 @intrinsic
 @no_type_check
 def larger(typing_context, left, right):
-    """The larger number of each lane; the left one where the right one is NaN."""
+    """The larger number of each lane; the left one where one of them is NaN."""
 
     def generate(context, builder, signature, arguments):
         left, right = arguments
         return builder.select(builder.fcmp_ordered(">", right, left), right, left)
+
+    return left(left, right), generate
+
+
+@intrinsic
+@no_type_check
+def smaller(typing_context, left, right):
+    """The smaller number of each lane; the left one where one of them is NaN."""
+
+    def generate(context, builder, signature, arguments):
+        left, right = arguments
+        return builder.select(builder.fcmp_ordered("<", right, left), right, left)
+
+    return left(left, right), generate
+
+
+@intrinsic
+@no_type_check
+def over(typing_context, left, right):
+    """Left / right."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.fdiv(*arguments)
 
     return left(left, right), generate
 

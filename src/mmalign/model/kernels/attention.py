@@ -133,10 +133,11 @@ def turn(both, place, count, line, dim, lines):
 def fill_dots(numbers, row, part, scale, lines, start, first, line, out, at):
     """Fills a line of ``out``: ``first`` and the sum of all numbers of a part times their lines."""
     for lane in range(0, line, LANES):
-        total = load(first, lane)
+        total, place = load(first, lane), start + lane
         for k in range(part):
             factor = everywhere(number_at(numbers, row + k) * scale)
-            total = plus_product(total, factor, load(lines, start + k * line + lane))
+            total = plus_product(total, factor, load(lines, place))
+            place += line
         store(total, out, at + lane)
 
 
@@ -174,11 +175,12 @@ def soften_back(shares, at, line, sloped, to):
 @no_type_check
 def add_outer(numbers, row, part, vector, at, line, lines, start):
     """Adds each number times the vector to its line."""
-    for k in range(part):
-        factor, place = everywhere(number_at(numbers, row + k)), start + k * line
-        for lane in range(0, line, LANES):
-            total = plus_product(load(lines, place + lane), factor, load(vector, at + lane))
-            store(total, lines, place + lane)
+    for lane in range(0, line, LANES):
+        one, place = load(vector, at + lane), start + lane
+        for k in range(part):
+            factor = everywhere(number_at(numbers, row + k))
+            store(plus_product(load(lines, place), factor, one), lines, place)
+            place += line
 
 
 @inlined

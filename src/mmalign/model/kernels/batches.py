@@ -75,7 +75,8 @@ def lay_out(features, starts, known, mean, inverse, kernel, is_known, given):
     """Fills ``given`` with the scaled features of all clips, one after the other.
 
     Between two clips there are as many steps of zeros as the convolution looks around, and zeros
-    stand in gaps. ``is_known`` tells which rows of [CLS] and steps are no gaps.
+    stand in gaps. ``is_known`` tells which rows of [CLS] and steps are no gaps; without numbers in
+    ``known``, all of them.
     """
     batch, _, width = features.shape
     half, place = kernel // 2, 0
@@ -84,8 +85,9 @@ def lay_out(features, starts, known, mean, inverse, kernel, is_known, given):
         place += half * width
         is_known[starts[clip]] = True
         for t in range(starts[clip + 1] - starts[clip] - 1):
-            is_known[starts[clip] + 1 + t] = known[clip, t]
-            if known[clip, t]:
+            is_there = known.size == 0 or known[clip, t]
+            is_known[starts[clip] + 1 + t] = is_there
+            if is_there:
                 for k in range(width):
                     given[place + k] = (features[clip, t, k] - mean[k]) * inverse[k]
             else:

@@ -13,7 +13,18 @@ from llvmlite.binding import get_host_cpu_features
 from mmalign.align.kernels.band import in_vectors, lanes_of
 from mmalign.align.kernels.jit import compiled, inlined
 from mmalign.align.kernels.loops import dot, total_of
-from mmalign.align.kernels.simd import everywhere, load, number_at, plus, plus_product, store
+from mmalign.align.kernels.simd import (
+    everywhere,
+    larger,
+    load,
+    number_at,
+    over,
+    plus,
+    plus_product,
+    smaller,
+    store,
+    times,
+)
 
 FEW = 4
 """Rows of a tile: with two registers a vector, their sums fit into the sixteen of most CPUs."""
@@ -162,21 +173,45 @@ def rectify(values, start, count):
         values[k] = nothing if values[k] < nothing else values[k]
 
 
+STEEP = np.float32(7.905311)
+"""Beyond, a hyperbolic tangent of float32 is 1."""
+ABOVE = tuple(
+    np.float32(factor)
+    for factor in (
+        *(2.00018790482477e-13, -8.60467152213735e-11, 5.12229709037114e-08),
+        *(1.48572235717979e-05, 6.37261928875436e-04, 4.89352455891786e-03),
+    )
+)
+BELOW = tuple(
+    np.float32(factor)
+    for factor in (1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03)
+)
+FIRST_ABOVE, FIRST_BELOW = np.float32(-2.76076847742355e-16), np.float32(1.19825839466702e-06)
+
+
 @inlined
 @no_type_check
 def tanh_of(x):
     """The hyperbolic tangent within 3e-7, as a fraction that becomes SIMD code; NaN stays NaN."""
-    y = min(max(x, np.float32(-7.905311)), np.float32(7.905311))
+    y = min(max(x, -STEEP), STEEP)
     square = y * y
-    above = np.float32(-2.76076847742355e-16)
-    above = above * square + np.float32(2.00018790482477e-13)
-    above = above * square + np.float32(-8.60467152213735e-11)
-    above = above * square + np.float32(5.12229709037114e-08)
-    above = above * square + np.float32(1.48572235717979e-05)
-    above = above * square + np.float32(6.37261928875436e-04)
-    above = above * square + np.float32(4.89352455891786e-03)
-    below = np.float32(1.19825839466702e-06)
-    below = below * square + np.float32(1.18534705686654e-04)
-    below = below * square + np.float32(2.26843463243900e-03)
-    below = below * square + np.float32(4.89352518554385e-03)
+    above, below = FIRST_ABOVE, FIRST_BELOW
+    for factor in ABOVE:
+        above = above * square + factor
+    for factor in BELOW:
+        below = below * square + factor
     return y * above / below if x == x else x
+
+
+@inlined
+@no_type_check
+def tanh_of_lanes(x):
+    """The same for a vector."""
+    y = smaller(larger(x, everywhere(-STEEP)), everywhere(STEEP))
+    square = times(y, y)
+    above, below = everywhere(FIRST_ABOVE), everywhere(FIRST_BELOW)
+    for factor in ABOVE:
+        above = plus_product(everywhere(factor), above, square)
+    for factor in BELOW:
+        below = plus_product(everywhere(factor), below, square)
+    return over(times(y, above), below)
