@@ -163,6 +163,8 @@ def test_rows_of_lists_and_of_hugging_face():
     ]
     with pytest.raises(DataError, match="clip clip1: every modality is missing"):
         clips_from_rows(rows, ["wrist"])
+    with pytest.raises(DataError, match="no row has a column 'wirst'; there are"):
+        clips_from_rows(rows, ["wirst"])
 
 
 def test_labels_that_hugging_face_has_no_name_for():

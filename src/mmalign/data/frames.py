@@ -102,12 +102,20 @@ def clips_from_rows(
     names = _class_names(rows, label)
     taken = {"label": label} if group is None else {"label": label, "group": group}
     given = []
+    columns: set[str] = set()
     for row in rows:
+        columns |= row.keys()
         found = {name: row.get(name) for name in modalities}
         facts = {name: row[column] for name, column in taken.items() if row.get(column) is not None}
         if names is not None and isinstance(facts.get("label"), int):
             facts["label"] = _class_name(facts["label"], names)
         given.append(found | facts | ({"id": row[id]} if row.get(id) is not None else {}))
+    if given and columns.isdisjoint(modalities):
+        asked = ", ".join(map(repr, modalities))
+        raise DataError(
+            f"no row has a column {asked}; there are {', '.join(sorted(columns))}",
+            fix="Name the columns that are modalities.",
+        )
     return list(gathered(given))
 
 
@@ -249,7 +257,7 @@ def _facts_in(
 
 
 def _learn(known: dict[str, Any], fact: str, value: Any, clip: str) -> None:
-    if value is None:
+    if value is None or value == "":
         return
     if known.setdefault(fact, value) != value:
         raise DataError(
