@@ -38,7 +38,7 @@ def test_grids_become_one_report(tmp_path):
     for folder in ("grid", "small"):
         make_grid(tmp_path / folder, Making(suites=("main",), seeds=(0, 1)))
     run("report.md", {})
-    assert "two epochs" in (tmp_path / "both" / "report.html").read_text()
+    assert "<h1>Two trainings</h1>" in (tmp_path / "both" / "report.html").read_text()
 
 
 def test_a_search_ends_with_a_ranking():
