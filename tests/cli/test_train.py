@@ -195,6 +195,12 @@ def test_mistakes_in_training_are_one_line_and_exit_2(data, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_settings_of_experts_that_are_no_numbers_are_refused(data, tmp_path):
+    (done,) = mmalign_many([["train", data, "--set", "epochs=few", "--out", tmp_path / "run"]])
+    assert done.returncode == 2
+    assert done.stderr == "error: epochs must be an integer >= 1, got 'few'\n"
+
+
 def test_flags_in_a_file_and_a_split_that_is_not_there_have_a_way_out(data, tmp_path):
     file = tmp_path / "settings.toml"
     file.write_text('visible = "text"\nsurvival = 0.1\nwindow = 2\n')
@@ -238,7 +244,7 @@ USE_MISTAKES = [
     (["predict", "{run}", "{data}", "--out", "/proc/x/p.csv"], "/proc/x"),
     (
         ["explain", "{run}", "{data}", "--clip", "test-00001", "--out", "p.xyz"],
-        "Name it p.png",
+        "not the name of a picture",
     ),
     (["explain", "{run}", "{data}", "--clip", "x"], "no clip 'x'. Ids look like train-00000"),
 ]

@@ -183,7 +183,7 @@ def test_chosen_modalities_leave_out_clips_that_have_none_and_say_so(data, tmp_p
         [train, ["evaluate", out, data], ["evaluate", out, data, "--without", "wrist"]]
     )
     assert done.returncode == scored.returncode == 0, done.stderr
-    assert "note: leaving out 8 clips with none of pose" in done.stderr
+    assert "note: leaving out 8 clips of train with none of pose" in done.stderr
     assert "8 clips of test, 8 with pose" in scored.stdout
     assert unread.returncode == 2
     assert "the run does not use 'wrist'" in unread.stderr

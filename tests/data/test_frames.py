@@ -163,12 +163,18 @@ def test_rows_of_lists_and_of_hugging_face():
     ]
     with pytest.raises(DataError, match="clip clip1: every modality is missing"):
         clips_from_rows(rows, ["wrist"])
+    with pytest.raises(DataError, match="no row has a column 'wirst'; there are"):
+        clips_from_rows(rows, ["wirst"])
+    with pytest.raises(DataError, match=r"got a dict of 'train'\. Give the rows of one split"):
+        clips_from_rows({"train": rows}, ["wrist"])
 
 
 def test_labels_that_hugging_face_has_no_name_for():
     """Label -1, which says that there is none, was taken for the last class."""
     rows = [{"wrist": [[0.0]], "label": label} for label in (1, -1)]
     assert [clip.label for clip in clips_from_rows(HuggingFace(rows), ["wrist"])] == ["walk", None]
+    (clip,) = clips_from_rows(HuggingFace([{"wrist": [[0.0]], "label": np.int64(1)}]), ["wrist"])
+    assert clip.label == "walk"  # as dataset.with_format("numpy") gives it
     with pytest.raises(DataError, match=r"label 7 is outside 0\.\.1"):
         clips_from_rows(HuggingFace([{"wrist": [[0.0]], "label": 7}]), ["wrist"])
 

@@ -79,6 +79,7 @@ def test_numbers_are_not_measured_by_another_range():
         ([None, None], "there are no labels"),
         ([], "there are no clips"),
         (["a", None, "b"], "clip x: no label, though other clips have one"),
+        (["a", float("nan"), "b"], "clip x: no label, though other clips have one"),
         ([[1, 0], [0, 1]], "clip x: the label is neither a name nor a number but list"),
     ],
 )

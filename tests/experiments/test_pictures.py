@@ -78,7 +78,9 @@ def test_the_ending_may_be_in_capitals(tmp_path):
     check_picture(tmp_path / "p.PNG")
     draw_clips(small_dataset(), tmp_path / "p.PNG")
     assert (tmp_path / "p.PNG").read_bytes()[:4] == b"\x89PNG"
-    with pytest.raises(ConfigError, match=r"no picture ends so. Name it p.png, .svg or .pdf"):
+    with pytest.raises(
+        ConfigError, match=r"not the name of a picture. End it in .png, .svg or .pdf"
+    ):
         check_picture(tmp_path / "p.xyz")
 
 

@@ -36,8 +36,8 @@ BAD = {
 
 HINTS = {
     "wrong dim": "clips.0.sequences.pose.0: expected 4 features in every step.",
-    "no steps": "clips.0.sequences.pose: give one step or more, or leave the modality out.",
-    "no clips": "clips: give one clip or more.",
+    "no steps": "clips.0.sequences.pose: give at least one step, or leave the modality out.",
+    "no clips": "clips: give at least one clip.",
 }
 
 

@@ -65,7 +65,7 @@ def test_a_modality_that_is_switched_off_is_left_out_of_the_answer(page, url, ex
     text = sentence(page, "voice is off.").replace("\xa0", " ")
     share = round(100 * answer.probabilities[answer.prediction])
     assert f"{answer.prediction} ({share} %)." in text
-    assert f"The truth is {experts_data.task.classes[clip.label]}" in text
+    assert f"True label: {experts_data.task.classes[clip.label]}" in text
     assert "off: left out of the answer" in page.inner_text("#cards")
     page.get_by_role("switch", name="wrist").click()
     page.wait_for_selector("#problem:has-text('Nothing is left')")

@@ -180,17 +180,17 @@ def _with_bar(groups: Iterator[Any], total: int) -> Iterator[Any]:
     return track(groups, "predicting", total=total)
 
 
-def having_any(split: "Split", modalities: Sequence[str]) -> "Split":
-    """The clips that have one of the modalities, or more; others are left out, and that is told."""
+def having_any(split: "Split", modalities: Sequence[str], name: str) -> "Split":
+    """The clips that have at least one of the modalities; a note counts those left out."""
     import numpy as np
 
-    there = [split.is_present(name) for name in modalities if name in split.sequences]
+    there = [split.is_present(each) for each in modalities if each in split.sequences]
     has_any = np.any(there, axis=0) if there else np.zeros(len(split), bool)
     left_out = len(split) - int(has_any.sum())
     if left_out in (0, len(split)):  # where no clip has any, the model says what is wrong
         return split
-    text = f"note: leaving out {counted(left_out, 'clip')} with none of {', '.join(modalities)}"
-    typer.echo(text, err=True)
+    clips = f"{counted(left_out, 'clip')} of {name}"
+    typer.echo(f"note: leaving out {clips} with none of {', '.join(modalities)}", err=True)
     return split.select(np.flatnonzero(has_any))
 
 

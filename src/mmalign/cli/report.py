@@ -45,7 +45,7 @@ def _report_study(folder: Path, out: Path) -> Path:
     study = open_study(folder)
     grids = {t: open_grid(study.grid(t)) for t in study.grids if study.is_started(t)}
     results = {title: read_runs(grid, decides="accuracy") for title, grid in grids.items()}
-    page = write_study(results, out, rates=study.rates())
+    page = write_study(results, out, title=study.title, rates=study.rates())
     for grid in grids.values():
         _tell_pending(grid)
     return page

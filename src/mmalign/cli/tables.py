@@ -26,6 +26,8 @@ def print_description(title: str, description: dict[str, Any]) -> None:
     kind = task["kind"]
     if kind == "classification":
         kind += f" into {len(task['classes'])} classes"
+    if all(split["labels"] is None for split in description["splits"].values()):
+        kind = "no labels"
     console.print(Text(f"{title}: {kind}", style="bold"))
     console.print(_modality_table(description))
     for name, split in description["splits"].items():

@@ -123,7 +123,7 @@ def _only(dataset: Any, names: list[str]) -> Any:
     from dataclasses import replace
 
     chosen = dataset.only(names)
-    splits = {name: options.having_any(split, names) for name, split in chosen.splits.items()}
+    splits = {name: options.having_any(split, names, name) for name, split in chosen.splits.items()}
     return replace(chosen, splits=splits)
 
 

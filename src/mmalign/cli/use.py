@@ -37,7 +37,7 @@ def evaluate(
     model = options.load_model(run, device, threads)
     dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
     seen = dataset if as_is else _under_masks(run, dataset, split, model, as_json=as_json)
-    clips = options.take_away(_readable(_part(seen, split), model), without, model)
+    clips = options.take_away(_readable(_part(seen, split), model, split), without, model)
     scores = {"run": model.metrics(clips)}
     train = dataset.splits.get("train")
     if train is not None and train.labels is not None and clips.labels is not None:
@@ -71,7 +71,7 @@ def predict(
     model = options.load_predictor(run, device, threads)
     dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
     names = dataset.splits if split is None else [split]
-    whole = {name: _readable(_part(dataset, name), model) for name in names}
+    whole = {name: _readable(_part(dataset, name), model, name) for name in names}
     splits = {name: options.take_away(part, without, model) for name, part in whole.items()}
     table = model.table(splits)
     write_table(table, out)
@@ -85,14 +85,14 @@ def _part(dataset: Any, split: str) -> Any:
 
     if split not in dataset.splits:
         others = " or ".join(f"--split {name}" for name in dataset.splits)
-        fix = f"Choose {others}, or deal the clips anew with mmalign data split."
+        fix = f"Choose {others}, or split the clips again with mmalign data split."
         raise DataError(f"there is no {split} split", fix=fix)
     return dataset[split]
 
 
-def _readable(split: Any, model: Any) -> Any:
+def _readable(split: Any, model: Any, name: str) -> Any:
     """The clips that the model can answer for; a pair says itself what it needs."""
-    return split if model.needs else options.having_any(split, model.reads)
+    return split if model.needs else options.having_any(split, model.reads, name)
 
 
 def _under_masks(run: str, dataset: Any, split: str, model: Any, *, as_json: bool) -> Any:

@@ -1,7 +1,8 @@
 """Make clips from tables: long frames with one row per step, or rows with one clip each."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from operator import index
+from typing import Any, SupportsIndex
 
 import numpy as np
 import pyarrow as pa
@@ -76,7 +77,7 @@ def clips_from_frames(
 
 
 def clips_from_rows(
-    rows: Iterable[Mapping[str, Any]],
+    rows: Iterable[Any],
     modalities: Sequence[str],
     *,
     id: str = "id",  # noqa: A002
@@ -99,15 +100,28 @@ def clips_from_rows(
     >>> clips_from_rows([{"file": "x.wav", "label": "run", "wrist": [[0.5], [1.0]]}], ["wrist"])
     [Clip('clip0', 'run', wrist [2, 1])]
     """
+    if isinstance(rows, Mapping):
+        raise DataError(
+            f"expected rows, got a dict of {', '.join(map(repr, rows))}",
+            fix="Give the rows of one split, e.g. data['train'].",
+        )
     names = _class_names(rows, label)
     taken = {"label": label} if group is None else {"label": label, "group": group}
     given = []
+    columns: set[str] = set()
     for row in rows:
+        columns |= row.keys()
         found = {name: row.get(name) for name in modalities}
         facts = {name: row[column] for name, column in taken.items() if row.get(column) is not None}
-        if names is not None and isinstance(facts.get("label"), int):
-            facts["label"] = _class_name(facts["label"], names)
+        if names is not None and isinstance(facts.get("label"), SupportsIndex):
+            facts["label"] = _class_name(index(facts["label"]), names)
         given.append(found | facts | ({"id": row[id]} if row.get(id) is not None else {}))
+    if given and columns.isdisjoint(modalities):
+        asked = ", ".join(map(repr, modalities))
+        raise DataError(
+            f"no row has a column {asked}; there are {', '.join(sorted(columns))}",
+            fix="Name the columns that are modalities.",
+        )
     return list(gathered(given))
 
 
@@ -249,7 +263,7 @@ def _facts_in(
 
 
 def _learn(known: dict[str, Any], fact: str, value: Any, clip: str) -> None:
-    if value is None:
+    if value is None or value == "":
         return
     if known.setdefault(fact, value) != value:
         raise DataError(

@@ -259,8 +259,10 @@ def written(rows: Split | list[Clip]) -> list[Label | None]:
 
 
 def _plain(label: object, clip_id: str) -> Label | None:
-    """The label in Python's own types, whatever width numpy gave it."""
+    """The label in Python's own types, whatever width numpy gave it; None for pandas' NaN."""
     value = label.item() if isinstance(label, np.generic) else label
+    if isinstance(value, float) and np.isnan(value):
+        return None
     if value is not None and not isinstance(value, int | float | str):
         raise DataError(
             f"the label is neither a name nor a number but {type(value).__name__}",

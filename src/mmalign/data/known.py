@@ -17,7 +17,7 @@ from mmalign.data.non_finite import find_non_finite
 from mmalign.data.pickles import map_file
 from mmalign.data.readers import ReadOptions
 from mmalign.data.readers.csd.folds import corpus_of, standard_folds, video_of
-from mmalign.errors import DataError, MissingVectorsError
+from mmalign.errors import DataError, MissingVectorsError, counted
 from mmalign.progress import track
 
 Verdict = Literal["good", "note", "off"]
@@ -175,7 +175,10 @@ def _check_values(dataset: Dataset) -> list[Finding]:
         for modality in sorted(split.gapped)
     }
     return [
-        Finding("note", f"{steps} steps of {modality} are missing in {clips} clips of {name}")
+        Finding(
+            "note",
+            f"{modality} lacks {counted(steps, 'step')} in {counted(clips, 'clip')} of {name}",
+        )
         for (name, modality), (steps, clips) in gaps.items()
     ] + [
         Finding(

@@ -61,7 +61,13 @@ def _read(file: Path) -> pa.Table:
 
         _check_width(data, file)
         # From memory, so that a name's end unpacks nothing.
-        return csv.read_csv(pa.BufferReader(pa.py_buffer(data)))
+        table = csv.read_csv(pa.BufferReader(pa.py_buffer(data)))
+        _ = table.column_names
+        return table
+    except UnicodeDecodeError as error:
+        raise DataError(
+            "the header is not in UTF-8", file=file, fix="Save the table again, in UTF-8."
+        ) from error
     except (pa.ArrowException, OSError) as error:
         reason = (str(error).splitlines() or [""])[0]
         raise DataError(
@@ -93,7 +99,7 @@ def values_of(table: pa.Table, name: str) -> list[Any]:
     """
     require_column(table, name)
     if pa.types.is_binary(table.schema.field(name).type):
-        raise DataError(f"column {name!r} is not in UTF-8", fix="Save the table anew, in UTF-8.")
+        raise DataError(f"column {name!r} is not in UTF-8", fix="Save the table again, in UTF-8.")
     values: list[Any] = table.column(name).to_pylist()
     return [None if isinstance(value, float) and np.isnan(value) else value for value in values]
 

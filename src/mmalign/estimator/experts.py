@@ -35,6 +35,7 @@ from mmalign.runs.experts_artifact import KIND, experts_of, saved_experts
 from mmalign.runs.manifest import Saved
 
 NAMES = ("modalities", "seed", "epochs", "device", "non_finite")
+KNOWN = (*NAMES, "method", "visible", "victim")
 
 
 class ExpertsMMAlign(MMAlign):
@@ -66,7 +67,7 @@ class ExpertsMMAlign(MMAlign):
         method: str = KIND,
         **unknown: Any,
     ) -> None:
-        problems = [f"experts have no {name!r}; {suggestion(name, NAMES)}" for name in unknown]
+        problems = [f"experts have no {name!r}; {suggestion(name, KNOWN)}" for name in unknown]
         problems += _problems(modalities, seed, epochs, device, method)
         if problems:
             raise ConfigError(problems)
@@ -223,13 +224,13 @@ def _tell(name: str, lesson: Lesson) -> ModalityExperts:
 
 
 def _problems(
-    modalities: Sequence[str] | None, seed: int, epochs: int, device: str, method: str
+    modalities: Sequence[str] | None, seed: Any, epochs: Any, device: str, method: str
 ) -> list[str]:
     problems = modality_problems(modalities)
-    if not 0 <= seed < 2**32:
-        problems.append(f"seed must be in 0..2**32-1, got {seed}")
-    if epochs < 1:
-        problems.append(f"epochs must be >= 1, got {epochs}")
+    if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**32:
+        problems.append(f"seed must be an integer in 0..2**32-1, got {seed!r}")
+    if not isinstance(epochs, int | np.integer) or epochs < 1:
+        problems.append(f"epochs must be an integer >= 1, got {epochs!r}")
     if device not in ("auto", "cpu"):
         problems.append(f"device {device!r} cannot be used: experts compute on the CPU")
     if method != KIND:

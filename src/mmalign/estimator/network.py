@@ -35,6 +35,7 @@ from mmalign.estimator.clips import (
 )
 from mmalign.estimator.contract import Groups, MMAlign
 from mmalign.estimator.lines import epoch_line, say
+from mmalign.estimator.threads import on_one_thread
 from mmalign.imputers import Direction
 from mmalign.predictor.device import choose_device
 from mmalign.predictor.features import check_any, readable, with_modalities
@@ -87,8 +88,6 @@ class NetworkMMAlign(MMAlign):
         self.predictor: Predictor | None = None
         self.history: list[dict[str, Any]] = []
 
-    # --- scikit-learn's manners -----------------------------------------------------------
-
     def _named(self) -> dict[str, Any]:
         """The arguments that are not settings."""
         return {"modalities": self.modalities, "device": self.device, "non_finite": self.non_finite}
@@ -107,6 +106,7 @@ class NetworkMMAlign(MMAlign):
 
     # --- training -------------------------------------------------------------------------
 
+    @on_one_thread()
     def fit(
         self,
         X: Clips | Dataset,
@@ -116,7 +116,7 @@ class NetworkMMAlign(MMAlign):
         groups: Groups | None = None,
         verbose: bool = False,
     ) -> "NetworkMMAlign":
-        """Train on complete and incomplete clips, and keep the epoch that validates best.
+        """Train on one thread (unless OMP_NUM_THREADS is set), and keep the best epoch.
 
         Args:
             X: Training clips, or a dataset with `train` and optionally `valid`.

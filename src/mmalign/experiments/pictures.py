@@ -34,7 +34,7 @@ def check_picture(file: Path) -> None:
     """
     known = FigureCanvasAgg.get_supported_filetypes()
     if file.suffix.removeprefix(".").lower() not in known:
-        raise ConfigError(f"{file}: no picture ends so. Name it {file.stem}.png, .svg or .pdf")
+        raise ConfigError(f"{file}: not the name of a picture. End it in .png, .svg or .pdf.")
 
 
 def draw_clips(

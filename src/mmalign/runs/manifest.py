@@ -169,9 +169,8 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     file = folder / MANIFEST
     if not file.is_file():
         where = "there is no such directory" if not folder.is_dir() else f"there is no {MANIFEST}"
-        raise MMAlignError(
-            f"{folder}: not a finished run: {where}. Train it with mmalign train … --out {folder}."
-        )
+        fix = "Give the directory that mmalign train wrote (its --out)."
+        raise MMAlignError(f"{folder}: not a finished run: {where}. {fix}")
     try:
         manifest = parse_object(read_regular(file))
         if manifest.get("format") == SEALED_VERSION or SEAL in manifest:

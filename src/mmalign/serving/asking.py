@@ -42,7 +42,7 @@ def checked_sequence(
         RefusalError: If it is no `[time, dim]` of finite numbers and whole rows of NaN.
     """
     if steps.ndim != 2 or steps.shape[1] != dim or len(steps) == 0:
-        raise unfit(f"{place}: expected [time, {dim}] with a step or more.")
+        raise unfit(f"{place}: expected [time, {dim}] with at least one step.")
     if len(steps) > limits.max_steps:
         raise over_limit(limits, "max_steps", f"{place}: {len(steps)} steps")
     if np.isfinite(steps).all():
@@ -62,10 +62,12 @@ def checked_clip(clip: Asked, place: str, facts: Facts, limits: Limits) -> Asked
         RefusalError: If nothing is there, or not what the model needs, or it is too long for plans.
     """
     if not clip.sequences:
-        raise unfit(f"{place}: nothing is there. Give at least one of {', '.join(facts.dims)}.")
+        raise unfit(
+            f"{place}: the clip has no modality. Give at least one of {', '.join(facts.dims)}."
+        )
     for name in facts.needs:
         if name not in clip.sequences:
-            raise unfit(f"{place}: this model cannot do without {name}.")
+            raise unfit(f"{place}: this model needs {name}.")
     longest = max(len(steps) for steps in clip.sequences.values())
     if clip.wants_plans and longest > limits.max_plan_steps:
         raise over_limit(limits, "max_plan_steps", f"{place}: {longest} steps with plans")

@@ -60,7 +60,9 @@ class JsonBody:
         first = error.errors(include_url=False, include_input=False, include_context=True)[0]
         kind, where = first["type"], first["loc"]
         if kind == "json_invalid":
-            return unreadable("The body is no JSON; NaN and Infinity are none, a gap is null.")
+            return unreadable(
+                "The body is not JSON. JSON has no NaN or Infinity; write a gap as null."
+            )
         place = self._place(where)
         if kind == "too_long" and where == ("clips",):
             return over_limit(self._limits, "max_clips", f"{place}: too many")
@@ -77,9 +79,9 @@ class JsonBody:
         if kind not in ("too_short", "too_long"):
             return None
         if where == ("clips",):
-            return "give one clip or more"
+            return "give at least one clip"
         if len(where) == 4:
-            return "give one step or more, or leave the modality out"
+            return "give at least one step, or leave the modality out"
         return f"expected {self._facts.dims[str(where[3])]} features in every step"
 
     def _place(self, where: Sequence[int | str]) -> str:

@@ -136,7 +136,7 @@ class Session:
             raise unfit(f"frames: unknown modality. This stream has {', '.join(stream.tracks)}.")
         dim, limits = self._service.facts.dims[name], self._service.limits
         if not rows or any(row is not None and len(row) != dim for row in rows):
-            raise unfit(f"{name}: expected [time, {dim}] with a step or more.")
+            raise unfit(f"{name}: expected [time, {dim}] with at least one step.")
         if len(rows) > limits.max_steps:
             raise over_limit(limits, "max_steps", f"{name}: {len(rows)} steps")
         steps = to_steps(rows, dim)
@@ -148,7 +148,7 @@ class Session:
         lacking = [n for n in self._service.facts.needs if n not in window.sequences]
         try:
             if lacking:
-                raise unfit(f"this model cannot do without {', '.join(lacking)}.")
+                raise unfit(f"this model needs {', '.join(lacking)}.")
             clip = Asked(f"{window.time:g}", window.sequences)
             answers = await self._service.answer([clip])
         except RefusalError as refusal:
@@ -166,5 +166,5 @@ def _parsed(text: str) -> Message:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         if first["type"] == "json_invalid":
-            raise unreadable("The message is no JSON; a gap is null.") from None
+            raise unreadable("The message is not JSON. Write a gap as null.") from None
         raise unfit(f"message: {first['msg']}.") from None

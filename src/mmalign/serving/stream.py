@@ -42,7 +42,7 @@ class StreamConfig:
     def __post_init__(self) -> None:
         fastest = max(self.rates.values(), default=0.0)
         slowest = min(self.rates.values(), default=0.0)
-        problems = [] if self.rates else ["rates must name a modality or more"]
+        problems = [] if self.rates else ["rates must name at least one modality"]
         problems += [
             f"{name} must be a finite number > 0"
             for name in ("window", "stride", "patience")

@@ -56,7 +56,7 @@ class TensorBody:
         try:
             stored = deserialize(body)  # type: ignore[no-untyped-call]
         except (SafetensorError, ValueError, OverflowError) as error:
-            raise unreadable("The body is no safetensors file.") from error
+            raise unreadable("The body is not a safetensors file.") from error
         if any(name not in self._known for name, _ in stored):
             raise unfit(f"Unknown tensor. There are {', '.join(sorted(self._known))}.")
         return {name: _array(name, content) for name, content in stored}
@@ -76,7 +76,9 @@ class TensorBody:
             found[name] = np.array([len(steps)]) if own is None else _checked(name, own, len(steps))
         counts = {len(lengths) for lengths in found.values()}
         if len(counts) != 1 or counts == {0}:
-            raise unfit("Give one modality or more, all for the same clips, one or more.")
+            raise unfit(
+                "Give at least one clip and one modality, all modalities for the same clips."
+            )
         if max(counts) > self._limits.max_clips:
             raise over_limit(self._limits, "max_clips", f"{max(counts)} clips")
         return found
@@ -129,7 +131,7 @@ def _metadata(body: bytes) -> Mapping[str, str]:
     try:
         return dict(from_json(body[8 : 8 + size]).get("__metadata__") or {})
     except ValueError as error:
-        raise unreadable("The body is no safetensors file.") from error
+        raise unreadable("The body is not a safetensors file.") from error
 
 
 def _ids(about: Mapping[str, str], count: int) -> list[str]:

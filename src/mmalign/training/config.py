@@ -166,7 +166,8 @@ def read_config(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(read_regular(file).decode("utf-8"))
     except (OSError, UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{file}: {error}") from error
+        reason = (error.strerror if isinstance(error, OSError) else None) or error
+        raise ConfigError(f"{file}: {reason}") from error
 
 
 def config_to_json(config: Config) -> dict[str, Any]:

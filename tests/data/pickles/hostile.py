@@ -325,7 +325,8 @@ def outcome(read, file: Path) -> str:
 
 
 def main() -> None:
-    folder = Path(sys.argv[1])
+    folder = Path(sys.argv[1]).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
     files = write_files(folder, all_ways=len(sys.argv) > 2)
     honest = folder / "train.pkl"
     array = np.zeros((2, 3), np.float32)

@@ -64,7 +64,25 @@ def test_a_hole_in_a_step_has_the_policy_of_any_file(tmp_path):
     assert gapped["train"].observed("wrist")[0].tolist() == [True, True, False]
 
 
+def test_a_label_may_stand_in_one_row_of_its_clip(tmp_path):
+    data = load_dataset(written(tmp_path, rows=[*ROWS, "a,2,,s1,train,7,7,"]))
+    assert data["train"].labels.tolist() == [0]
+    with pytest.raises(DataError, match="clip d: no label, though other clips have one"):
+        load_dataset(written(tmp_path, rows=[*ROWS, "d,0,,s4,train,1,1,1"]))
+
+
+def test_headers_may_hold_units_and_any_letters(tmp_path):
+    data = load_dataset(written(tmp_path, "clip,label,größe.x [g]", ["a,run,1", "b,walk,2"]))
+    assert data.dims == {"größe": 1}
+    file = tmp_path / "latin.csv"
+    file.write_bytes("clip,label,größe.x\na,run,1\n".encode("latin-1"))
+    with pytest.raises(DataError, match="header is not in UTF-8"):
+        load_dataset(file)
+
+
 def test_other_splits_and_other_tables_are_refused(tmp_path):
+    with pytest.raises(DataError, match="no rows below the header"):
+        load_dataset(written(tmp_path, rows=[]))
     with pytest.raises(DataError, match="unknown split 'later'"):
         load_dataset(written(tmp_path, rows=[*ROWS, "d,0,run,s4,later,1,1,1"]))
     with pytest.raises(DataError, match=r"row per step, with columns clip, label, wrist\.x"):

@@ -33,7 +33,7 @@ def test_without_vectors_the_error_counts_the_clips_and_says_what_to_do(tmp_path
 def test_another_csv_is_refused(tmp_path):
     file = tmp_path / "x.csv"
     file.write_text("a,b\n1,2\n")
-    with pytest.raises(DataError, match="nor the columns of MELD"):
+    with pytest.raises(DataError, match="lacks a column 'clip'"):
         load_dataset(file)
 
 

@@ -44,6 +44,8 @@ def test_every_sample_survives_the_native_format(tmp_path, samples):
         (b"PAR1....", "one Parquet file.*directory"),
         (b"MATLAB 5.0 MAT-file", "MATLAB"),
         (b'{"a": 1}', "JSON"),
+        (b"clip;time;wrist.x\na;0;1\n", "semicolons or tabs.*CSV with commas"),
+        (b'\xef\xbb\xbf"clip"\ttime\r\n', "semicolons or tabs"),
         (b"\x89PNG\r\n\x1a\n", "not a supported format"),
         (b"hello world", "not a supported format"),
         (b"\x89HDF\r\n\x1a\n" + bytes(100), "Give the folder"),
@@ -53,7 +55,7 @@ def test_every_sample_survives_the_native_format(tmp_path, samples):
         (pickle.dumps(3), "'3'"),
         (pickle.dumps(1 << 100_000), "an integer of 100001 bits"),
     ],
-    ids=range(16),
+    ids=range(18),
 )
 def test_near_misses_say_what_the_file_is(tmp_path, content, problem):
     file = tmp_path / "train.pkl"

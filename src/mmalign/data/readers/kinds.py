@@ -28,6 +28,9 @@ STARTS: tuple[tuple[bytes, Kind], ...] = (
 
 COPY_AGAIN = "Download the file itself, and check its size."
 
+NAME = rb"[\"']?[A-Za-z][^,;\t\r\n]*"
+"""A column of a header, as other separators than commas leave it."""
+
 NEAR_MISSES: tuple[tuple[re.Pattern[bytes], str, str], ...] = (
     (
         re.compile(rb"version https://git-lfs\.github\.com/spec/"),
@@ -36,7 +39,7 @@ NEAR_MISSES: tuple[tuple[re.Pattern[bytes], str, str], ...] = (
     ),
     (
         re.compile(rb"\s*<(!doctype|html|head|\?xml)", re.IGNORECASE),
-        "this is a web page, not the data (a shared drive answers so when it wants a confirmation)",
+        "this is a web page, not the data (shared drives send one to ask for confirmation)",
         COPY_AGAIN,
     ),
     (
@@ -45,6 +48,11 @@ NEAR_MISSES: tuple[tuple[re.Pattern[bytes], str, str], ...] = (
         "Unpack it first.",
     ),
     (re.compile(rb"PAR1"), "this is one Parquet file", "Give the directory it lies in."),
+    (
+        re.compile(rb"(\xef\xbb\xbf)?" + NAME + rb"([;\t]" + NAME + rb")+[\r\n]"),
+        "this table separates its columns by semicolons or tabs",
+        "Save it as CSV with commas, and with points in numbers.",
+    ),
     (re.compile(rb"MATLAB"), "this is a MATLAB file", "Save its arrays with numpy.savez."),
     (re.compile(rb"\s*[{\[]\s*[\"{\[\d]"), "this is a JSON file", "Save its arrays as npz."),
 )
@@ -82,6 +90,6 @@ def _kind_of_zip(file: Path) -> Kind:
 
 
 def _is_csv(start: bytes) -> bool:
-    """Whether the first line is a header of column names."""
-    line = start.removeprefix(b"\xef\xbb\xbf").splitlines()[0] if start.strip() else b""
-    return b"," in line and re.fullmatch(rb'[\w .,"\'()/#-]+', line) is not None
+    """Whether the first line is text with commas: a header of column names."""
+    line = start.splitlines()[0] if start.strip() else b""
+    return b"," in line and line.decode("utf-8-sig", errors="ignore").isprintable()

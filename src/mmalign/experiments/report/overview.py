@@ -28,22 +28,23 @@ def write_document(runs: Runs) -> Document:
     )
 
 
-def study_document(results: Mapping[str, Runs]) -> Document:
+def study_document(results: Mapping[str, Runs], title: str) -> Document:
     """The report of a study: one count over all datasets, then the chapters of each.
 
     Args:
         results: Runs by the title of their dataset.
+        title: Title of the study.
     """
     titles = list(results)
     sections = [
-        _of_dataset(section, title, f"{number}-{slug(title)}")
-        for number, (title, runs) in enumerate(results.items(), 1)
+        _of_dataset(section, name, f"{number}-{slug(name)}")
+        for number, (name, runs) in enumerate(results.items(), 1)
         for section in write_chapters(runs)
     ]
     seeds = max(len(runs.seeds("main")) for runs in results.values())
     note = findings_note(seeds, f"up to {counted(seeds, 'seed')}")
     return Document(
-        title=f"When a modality is missing: {counted(len(titles), 'dataset')}",
+        title=title,
         lead=(
             "Systems that stand in for a missing modality, compared with the same network, the "
             f"same masks and the same seeds on {'; '.join(titles)}."

@@ -46,12 +46,19 @@ def write_report(grid: Grid, out: Path) -> Path:
     return _write(out, {"tables/scores.csv": scores}, write_document(runs))
 
 
-def write_study(results: Mapping[str, Runs], out: Path, *, rates: Rates | None = None) -> Path:
+def write_study(
+    results: Mapping[str, Runs],
+    out: Path,
+    *,
+    title: str = "When a modality is missing",
+    rates: Rates | None = None,
+) -> Path:
     """Write the report of several datasets, and their main tables as `results.md`.
 
     Args:
         results: Runs by the title of their dataset.
         out: Where to write.
+        title: Title of the report.
         rates: What the learning rates were chosen by.
 
     Returns:
@@ -63,12 +70,12 @@ def write_study(results: Mapping[str, Runs], out: Path, *, rates: Rates | None =
     _refuse_foreign(out)
     if not results:
         raise MMAlignError("no dataset of the study has a finished run. Go on with mmalign bench.")
-    rows = [(title, *row) for title, runs in results.items() for row in _score_rows(runs)]
+    rows = [(name, *row) for name, runs in results.items() for row in _score_rows(runs)]
     files = {
         "tables/scores.csv": rows_csv(("dataset", *HEADINGS), rows),
         "results.md": study_markdown(results, rates).encode(),
     }
-    return _write(out, files, study_document(results))
+    return _write(out, files, study_document(results, title))
 
 
 def _refuse_foreign(out: Path) -> None:

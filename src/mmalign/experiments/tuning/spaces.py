@@ -17,7 +17,7 @@ MOST_POINTS = 100_000
 SIZE = ("dim", "heads")
 NOT_SEARCHED = {
     "method": "choose it with --method",
-    "seed": "a lucky seed is no setting; --seeds averages over several",
+    "seed": "a seed is not a setting; --seeds averages over several",
 }
 
 

@@ -95,8 +95,8 @@ function drawSentence() {
   else parts.push(`The answer stays ${said(now)}.`);
   const more = isLost && !isChanged ? [`With everything: ${said(whole)}.`] : [];
   if (clip.label !== null && clip.label !== undefined) {
-    const isRight = typeof clip.label === "number" ? "" : clip.label === now.prediction ? ", so this is right" : ", so this is wrong";
-    more.push(`The truth is ${spelled(clip.label)}${isRight}.`);
+    const isRight = typeof clip.label === "number" ? "" : ` The answer is ${clip.label === now.prediction ? "right" : "wrong"}.`;
+    more.push(`True label: ${spelled(clip.label)}.${isRight}`);
   }
   box.className = isChanged ? "is-changed" : isLost ? "is-lost" : "";
   box.replaceChildren(make("strong", {}, parts.join(" ")), more.join(" "));
