@@ -102,3 +102,24 @@ def test_the_gate_is_saved_with_the_model(data, tmp_path):
     model.fitted.model.gate.fill_(0.5)
     model.save(tmp_path / "saved")
     assert float(mmalign.load(tmp_path / "saved").fitted.model.gate) == 0.5
+
+
+def test_a_model_with_compiled_layers_answers_by_its_reader_within_rounding(data, monkeypatch):
+    settings = {**SETTINGS, "dim": 16, "compiled_layers": True}
+    model = mmalign.MMAlign("visible", "victim", **settings)
+    predictor = model.fit(data["train"], valid=data["valid"]).fitted
+    found = predictor.outputs(data["test"])
+    asked = []
+    monkeypatch.setattr(prediction, "reader_of", asked.append)  # there is none
+    by_torch = predictor.outputs(data["test"])
+    assert asked == [predictor.model]
+    torch.testing.assert_close(found, by_torch, atol=1e-5, rtol=1e-5)
+
+
+def test_a_model_with_torch_s_layers_never_asks_for_a_reader(model, data, monkeypatch):
+    monkeypatch.setattr(prediction, "reader_of", lambda _: pytest.fail("asked"))
+    assert predictor_outputs_are_finite(model.fitted, data["test"])
+
+
+def predictor_outputs_are_finite(predictor, split) -> bool:
+    return bool(predictor.outputs(split).isfinite().all())

@@ -12,7 +12,8 @@ from mmalign.data.gaps import with_gaps
 from mmalign.model.kernels.products import tanh_of
 from mmalign.predictor import engine
 from mmalign.predictor.predictor import NonFiniteOutputError
-from mmalign.predictor.reader import quick_answers, quick_outputs, reader_of
+from mmalign.predictor.reader import quick_answers, quick_outputs
+from mmalign.predictor.readers import reader_of
 from tests.training.joint import TINY, restless, whole_twin, with_holes
 
 TWIN = whole_twin()

@@ -14,8 +14,9 @@ from mmalign.data.clip import Steps, StepsColumn
 Counts = Int64[np.ndarray, " clips"]
 FLOAT = np.dtype("<f4")
 
-AT_ONCE = 1 << 26
-"""Bytes of a mapped file that a column reads before their memory is given back."""
+AT_ONCE, AROUND = 1 << 26, 1 << 19
+"""Bytes of a mapped file that a column reads before their memory is given back, and what the system
+maps around each of its sequences."""
 
 
 class LazyColumn(StepsColumn, ABC):
@@ -95,17 +96,17 @@ class StoredColumn(LazyColumn):
         length, start = self.lengths.item(index), self._starts.item(index)
         if length == 0:
             return None
-        self._look_at(FLOAT.itemsize * length * self.dim)
+        self._look_at(FLOAT.itemsize * length * self.dim, 1)
         steps: Steps = np.ndarray((length, self.dim), FLOAT, self._stored, start)
         return steps
 
-    def _look_at(self, size: int) -> None:
+    def _look_at(self, size: int, sequences: int) -> None:
         """Count what is read of a mapped file, and give its memory back every now and then.
 
         Pages that are read stay in memory until somebody needs it, so that a pass over a file would
         seem to take all of the file; what is read again comes from the system's cache.
         """
-        self._looked_at += size
+        self._looked_at += size + AROUND * sequences
         if self._looked_at > AT_ONCE:
             self._looked_at = 0
             base: Any = self._stored.base
@@ -141,7 +142,7 @@ class StoredColumn(LazyColumn):
         window = np.dtype((np.void, size))
         items: Any = np.ndarray((places,), window, self._stored, strides=(1,))
         copied: Steps = items[starts].view(FLOAT).reshape(-1, self.dim)
-        self._look_at(size * len(rows))
+        self._look_at(size * len(rows), len(rows))
         return copied.reshape(len(rows), steps, self.dim)
 
 

@@ -1,7 +1,7 @@
 """One thread for training a network.
 
 Its operations are small. Threads that share them wait for each other in a loop: on two cores with
-other work beside it, an epoch takes 25 times as long with two threads as with one.
+other work beside it, an epoch took up to 25 times as long with two threads as with one.
 """
 
 import os

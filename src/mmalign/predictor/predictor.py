@@ -18,6 +18,7 @@ from mmalign.imputers.bank import Direction
 from mmalign.model.streams import Streams, to_streams
 from mmalign.predictor.members import mean_outputs, member_prefix, split_members
 from mmalign.predictor.model import Model, main_loss
+from mmalign.predictor.readers import reader_of
 from mmalign.predictor.tables import Answers, answer_table, in_terms_of
 
 EVALUATION_BATCH = 128
@@ -67,6 +68,13 @@ class Predictor:
         model.eval()
         if len(split) == 0:
             return torch.empty(0, model.backbone.outputs)
+        # Who asked for compiled layers has the answers of a compiled reader, within 1e-5.
+        reader = reader_of(model) if model.backbone.fuse.is_compiled else None
+        read = None if reader is None else reader.outputs(split)
+        if read is not None:
+            found = torch.from_numpy(read)
+            check_finite(found, split.ids)
+            return found
         # Clips of like length share a batch, which costs less; rows are put back afterwards.
         batches = Batches(split, self.features(), batch_size=_evaluation_batch(split))
         order = batches.order(0)
