@@ -168,6 +168,8 @@ def _become(
     sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115  the old ones knew other files
     sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115
     if file_bytes:
+        # Python 3.11 keeps half-written bytecode: every later import of the module would fail.
+        sys.dont_write_bytecode = True
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
     signal.signal(signal.SIGINT, signal.default_int_handler)
