@@ -1,21 +1,14 @@
 """Ahead of their first use, all kernels are compiled."""
 
-from mmalign.experts import batch_kernels, kernels, taps_kernels, taps_slopes
+from mmalign.experts import batch_kernels, kernels, taps_forward, taps_slopes, window_kernels
 from mmalign.experts.compile import compile_kernels
 
 ENTRIES = [
     getattr(module, name)
     for module, names in (
-        (kernels, ("fill_shares", "fill_thresholds", "fill_shares_together", "add_answers")),
-        (
-            taps_kernels,
-            (
-                "gather",
-                "fill_highest",
-                "finish",
-                "fill_pooled",
-            ),
-        ),
+        (kernels, ("fill_shares", "fill_thresholds", "fill_shares_together")),
+        (taps_forward, ("read_clips", "turn_weights")),
+        (window_kernels, ("fill_windows",)),
         (batch_kernels, ("add_changed", "fill_mixed")),
         (taps_slopes, ("add_slopes",)),
     )

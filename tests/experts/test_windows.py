@@ -4,14 +4,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmalign.experts import windows
 from mmalign.experts.windows import WIDTHS, draw_windows
 
 
-@given(st.integers(1, 30), st.integers(1, 4), st.integers(0, 99))
-def test_mean_and_maximum_are_those_of_a_naive_loop(time, channels, seed):
+@given(st.integers(1, 30), st.integers(1, 40), st.integers(1, 40), st.integers(0, 99))
+def test_mean_and_maximum_are_those_of_a_naive_loop(time, channels, detectors, seed):
     rng = np.random.default_rng(seed)
-    bank = draw_windows(channels, detectors=5, rng=rng)
+    bank = draw_windows(channels, detectors=detectors, rng=rng)
     steps = rng.normal(size=(time, channels)).astype(np.float32)
     expected = []
     for width, weights, bias in zip(WIDTHS, bank.weights, bank.biases, strict=True):
@@ -23,19 +22,10 @@ def test_mean_and_maximum_are_those_of_a_naive_loop(time, channels, seed):
     np.testing.assert_allclose(found, np.concatenate(expected), rtol=1e-4, atol=1e-5)
 
 
-def test_blocks_change_nothing(monkeypatch):
-    rng = np.random.default_rng(0)
-    bank = draw_windows(3, detectors=7, rng=rng)
-    clips = [rng.normal(size=(50, 3)).astype(np.float32)]
-    whole = bank.transform(clips)
-    monkeypatch.setattr(windows, "BLOCK", 8)
-    np.testing.assert_allclose(bank.transform(clips), whole, rtol=1e-5)
-
-
 @given(st.lists(st.integers(1, 12), min_size=1, max_size=6), st.integers(0, 99))
 def test_clips_beside_a_clip_change_nothing(lengths, seed):
     rng = np.random.default_rng(seed)
     bank = draw_windows(2, detectors=5, rng=rng)
     clips = [rng.normal(size=(length, 2)).astype(np.float32) for length in lengths]
     alone = np.concatenate([bank.transform([steps]) for steps in clips])
-    np.testing.assert_allclose(bank.transform(clips), alone, rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(bank.transform(clips), alone)

@@ -12,6 +12,7 @@ from mmalign.data.clip import Clip
 from mmalign.data.dataset import Dataset
 from mmalign.data.intake import (
     Clips,
+    features_of,
     gathered,
     labelled,
     modalities_in,
@@ -147,6 +148,12 @@ class ExpertsMMAlign(MMAlign):
         used = split.only([name for name in names if name in split.sequences])
         return cleaned(used, self.non_finite)
 
+    def _asked(self, clips: Clips) -> Split:
+        """The same as a prediction looks at them: labels are not."""
+        names = list(self.experts.experts)
+        split = features_of(clips, names, self.experts.fitted_task)
+        return cleaned(split.only([n for n in names if n in split.sequences]), self.non_finite)
+
     @property
     def reads(self) -> tuple[str, ...]:
         """The modalities that the experts have learned."""
@@ -169,7 +176,7 @@ class ExpertsMMAlign(MMAlign):
             DataError: If a clip has none of the model's modalities, or features that do not fit.
             MMAlignError: If the model is not fitted.
         """
-        return self.experts.predict(self.prepared(clips))
+        return self.experts.predict(self._asked(clips))
 
     def predict_proba(self, X: Clips) -> Float[np.ndarray, "clips classes"]:
         """Probability of each class, in the order of `classes_`.
@@ -178,7 +185,7 @@ class ExpertsMMAlign(MMAlign):
             DataError: If a clip has none of the model's modalities, or features that do not fit.
             MMAlignError: If the task is regression, or the model is not fitted.
         """
-        return self.experts.predict_proba(self.prepared(X))
+        return self.experts.predict_proba(self._asked(X))
 
     def evaluated(self, split: Split) -> dict[str, float]:
         """All metrics of the task on prepared clips."""

@@ -8,8 +8,8 @@ from mmalign.data.task import Classification
 from mmalign.experts.contract import Lesson
 from mmalign.experts.patterns import fill_shares, fill_shares_together, fit_patterns
 from mmalign.experts.recipe import trained_taps
-from mmalign.experts.taps import fill_highest, fill_pooled, finish, gather, packed
-from mmalign.experts.windows import add_answers, draw_windows
+from mmalign.experts.taps import packed, read_clips, turn_weights
+from mmalign.experts.windows import draw_windows, fill_windows
 
 
 def compile_kernels() -> bool:
@@ -25,8 +25,8 @@ def compile_kernels() -> bool:
     lesson = Lesson(clips, np.array([0, 1]), Classification(("a", "b")), None, seed=0, epochs=1)
     network = trained_taps(lesson, step_gain=1.0, stride=2, dim=64, blocks=1, is_smooth=True)
     network(packed(clips))
-    used = [fill_shares, fill_shares_together, add_answers, gather, fill_highest]
-    keep_for_reading("experts", [*used, fill_pooled, finish])
+    used = [fill_shares, fill_shares_together, fill_windows, turn_weights, read_clips]
+    keep_for_reading("experts", used)
     return True
 
 

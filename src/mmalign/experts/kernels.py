@@ -1,4 +1,4 @@
-"""The loops of the pattern and window features, compiled."""
+"""The loops of the pattern features, compiled."""
 
 from typing import no_type_check
 
@@ -151,22 +151,3 @@ def fill_thresholds(sequence, chosen, dilations, kernels, channels, taps, quanti
             above = min(below + 1, time - 1)
             part = np.float32(place - below)
             thresholds[number, level] = ordered[below] + part * (ordered[above] - ordered[below])
-
-
-@compiled
-@no_type_check
-def add_answers(answers, owners, bias, totals, highest):
-    """Adds rectified answers ``[windows, detectors]`` to their clips' totals, and raises maxima.
-
-    ``owners`` tells the clip of each window; -1 for those that lie in none.
-    """
-    windows, detectors = answers.shape
-    for row in range(windows):
-        owner = owners[row]
-        if owner < 0:
-            continue
-        total, most = totals[owner], highest[owner]
-        for k in range(detectors):
-            answer = max(answers[row, k] + bias[k], np.float32(0.0))
-            total[k] += answer
-            most[k] = max(most[k], answer)

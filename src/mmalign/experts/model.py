@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from mmalign.data.intake import Clips, gathered, labelled, task_of, taught, with_labels_that_fit
+from mmalign.data.intake import Clips, features_of, gathered, labelled, task_of, taught
 from mmalign.data.non_finite import require_finite
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task
@@ -142,7 +142,7 @@ class Experts:
             DataError: If a clip has none of the model's modalities, features that do not fit, or
                 features so large that the sum is not finite.
         """
-        split = with_labels_that_fit(clips, list(self.experts), self.fitted_task)
+        split = features_of(clips, list(self.experts), self.fitted_task)
         dims = self.dims()
         _check(split, {name: dim for name, dim in dims.items() if name in split.sequences})
         with np.errstate(over="ignore", invalid="ignore"):

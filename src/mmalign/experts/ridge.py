@@ -35,15 +35,14 @@ class Ridge:
     def predict(
         self, features: Float[np.ndarray, "clips features"]
     ) -> Float[np.ndarray, "clips outputs"]:
-        """One row of outputs a clip."""
-        weights, intercept = self._line
-        return np.asarray(features @ weights + intercept)
+        """One row of outputs a clip, computed in the precision that it was fitted in."""
+        return np.asarray((features - self.mean) @ self._slopes + self.intercept)
 
     @cached_property
-    def _line(self) -> tuple[Float[np.ndarray, "features outputs"], Float[np.ndarray, " outputs"]]:
-        """Weights and intercept for features that are not standardised."""
+    def _slopes(self) -> Float[np.ndarray, "features outputs"]:
+        """Weights for features that are centred but not scaled."""
         weights = self.weights / np.asarray(self.scale, np.float64)[:, None]
-        return weights, self.intercept - self.mean @ weights
+        return np.asarray(weights, self.mean.dtype)
 
 
 @dataclass(frozen=True)

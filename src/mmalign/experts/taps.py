@@ -3,12 +3,13 @@
 A stem over five steps, of which every few in a row become one; then residual blocks that read their
 input at distant offsets, as taps on a delay line. What is left is a hidden sequence to align or to
 fuse.
-A layer is a few products of matrices and compiled loops: no torch, and nothing is padded.
+All of it is one compiled call: no torch, and nothing is padded.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float32, Int64
@@ -17,16 +18,12 @@ from mmalign.align.kernels.kept import Kernel
 from mmalign.data.clip import Steps
 from mmalign.experts.layout import LANES
 
-fill_highest = Kernel("experts.taps_kernels", "fill_highest")
-fill_pooled = Kernel("experts.taps_kernels", "fill_pooled")
-finish = Kernel("experts.taps_kernels", "finish")
-gather = Kernel("experts.taps_kernels", "gather")
+read_clips = Kernel("experts.taps_forward", "read_clips")
+turn_weights = Kernel("experts.taps_forward", "turn_weights")
 
 OFFSETS = np.array([-8, -4, -2, -1, 0, 1, 2, 4, 8])
 STEM = np.array([-2, -1, 0, 1, 2])
 """Where blocks and stem read, in steps from where they stand."""
-
-NEVER = np.uint32(0)
 
 Array = Float32[np.ndarray, "..."]
 Rows = Float32[np.ndarray, "_ _"]
@@ -61,24 +58,10 @@ def packed(clips: Sequence[Steps]) -> Packed:
     return Packed(np.concatenate(clips, dtype=np.float32), bounds)
 
 
-def thinned(clips: Packed, stride: int) -> Packed:
-    """The maximum of every `stride` steps in a row; those of a clip's last may be fewer.
-
-    >>> found = thinned(packed([np.array([[1.0], [3.0], [2.0]]), np.array([[5.0]])]), 2)
-    >>> found.rows.tolist(), found.bounds.tolist()
-    ([[3.0], [2.0], [5.0]], [0, 2, 3])
-    """
-    if stride == 1:
-        return clips
-    counts = -(-clips.lengths // stride)
-    bounds = np.concatenate(([0], np.cumsum(counts)))
-    starts = np.repeat(clips.bounds[:-1] - stride * bounds[:-1], counts)
-    starts += stride * np.arange(bounds[-1])
-    return Packed(np.maximum.reduceat(clips.rows, starts, axis=0), bounds)
-
-
 class Taps:
     """From sequences to evidence: one number an output, of any length.
+
+    The weights are taken as they are at the first call.
 
     Args:
         weights: Arrays by name; see `shapes`.
@@ -122,38 +105,22 @@ class Taps:
     def __call__(self, clips: Packed) -> Outputs:
         """The evidence of each clip."""
         seen = with_differences(clips, self.step_gain)
-        beside = _gathered(seen, np.zeros(seen.shape[1], np.float32), clips.bounds, STEM)
-        found = beside @ self.weights["stem.weight"].T
-        biases, nothing = self.weights["stem.bias"], np.zeros_like(found)
-        first = Packed(self._finished("", found, found, biases, nothing), clips.bounds)
-        fewer = thinned(first, self.stride)
-        steps, bounds = fewer.rows, fewer.bounds
-        for number in range(self.blocks):
-            steps = self._block(f"blocks.{number}.", steps, bounds)
-        dim = steps.shape[1]
-        pool = np.empty((len(clips), 2 * dim), np.float32)
-        fill_pooled(steps, bounds, pool, np.empty((len(clips), dim), np.int32))
-        return np.asarray(pool @ self.weights["read.weight"].T + self.weights["read.bias"])
+        outputs = np.empty((len(clips), self.outputs), np.float32)
+        flat, starts, turned = self._reading
+        weights = flat, starts, turned, STEM, self.stride, OFFSETS
+        read_clips(seen, clips.bounds, *weights, outputs)
+        return outputs
 
-    def _block(self, name: str, steps: Rows, bounds: Bounds) -> Rows:
-        """Reads distant steps beside the maximum of near ones, and adds what it finds."""
-        narrow = steps @ self.weights[f"{name}narrow.weight"].T
-        beside = _gathered(narrow, self.weights[f"{name}narrow.bias"], bounds, OFFSETS)
-        highest = np.empty_like(steps)
-        fill_highest(steps, bounds, highest)
-        far = beside @ self.weights[f"{name}far.weight"].T
-        near = highest @ self.weights[f"{name}near.weight"].T
-        biases = np.concatenate([self.weights[f"{name}{part}.bias"] for part in ("far", "near")])
-        return self._finished(name, far, near, biases, steps)
-
-    def _finished(self, name: str, far: Rows, near: Rows, biases: Array, steps: Rows) -> Rows:
-        """relu(steps + norm(far and near + biases))."""
-        gain, shift = self.weights[f"{name}norm.weight"], self.weights[f"{name}norm.bias"]
-        out, normal = np.empty_like(steps), np.empty_like(steps)
-        scales = np.empty(len(steps), np.float32)
-        width = far.shape[1]
-        finish(far, near, width, biases, steps, gain, shift, NEVER, NEVER, out, normal, scales)
-        return out
+    @cached_property
+    def _reading(self) -> tuple[Array, Int64[np.ndarray, " parts"], Array]:
+        """All weights, where each part begins, and matrices with a line an input."""
+        dim, inputs = self.weights["stem.weight"].shape
+        width = inputs // len(STEM)
+        form = shapes(width, dim=dim, blocks=self.blocks, outputs=self.outputs)
+        flat = np.concatenate([self.weights[name].reshape(-1) for name in form], dtype=np.float32)
+        starts, turned = Weights.over(flat, form).starts, np.empty_like(flat)
+        turn_weights(flat, starts, width, STEM, OFFSETS, turned)
+        return flat, starts, turned
 
 
 @dataclass(frozen=True)
@@ -235,9 +202,3 @@ def with_differences(clips: Packed, gain: float) -> Rows:
     changes[clips.bounds[:-1]] = 0
     beside = np.concatenate((clips.rows, np.float32(gain) * changes), axis=1)
     return np.ascontiguousarray(beside)  # kernels are compiled ahead for rows alone
-
-
-def _gathered(steps: Rows, bias: Array, bounds: Bounds, offsets: Int64[np.ndarray, " _"]) -> Rows:
-    beside = np.empty((len(steps), len(offsets) * steps.shape[1]), np.float32)
-    gather(steps, bias, bounds, offsets, beside)
-    return beside

@@ -31,26 +31,6 @@ SLIGHT = np.float32(1e-5)
 
 @compiled
 @no_type_check
-def gather(steps, bias, bounds, offsets, beside):
-    """Fills ``beside`` with steps + bias at each offset, side by side; zeros beyond the ends."""
-    dim = steps.shape[1]
-    for clip in range(len(bounds) - 1):
-        first, end = bounds[clip], bounds[clip + 1]
-        for t in range(first, end):
-            row = beside[t]
-            for number in range(len(offsets)):
-                at = t + offsets[number]
-                start = number * dim
-                if first <= at < end:
-                    for k in range(dim):
-                        row[start + k] = steps[at, k] + bias[k]
-                else:
-                    for k in range(dim):
-                        row[start + k] = 0
-
-
-@compiled
-@no_type_check
 def fill_highest(steps, bounds, highest):
     """Fills ``highest`` with the maximum of each step and its two neighbours."""
     dim = steps.shape[1]

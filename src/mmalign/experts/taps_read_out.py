@@ -10,6 +10,7 @@ import numpy as np
 from mmalign.align.kernels.jit import compiled
 from mmalign.align.kernels.simd import load, store, times
 from mmalign.experts.layout import LANES
+from mmalign.experts.taps_forward import matrix, vector
 from mmalign.experts.taps_kernels import fill_pooled, spread_pooled
 from mmalign.model.kernels.chance import factors_at
 
@@ -67,18 +68,3 @@ def fill_loss_slopes(outputs, own, other, share):
         total = row.sum()
         for k in range(len(row)):
             row[k] = row[k] / total - share * wanted[k] - rest * others[k]
-
-
-@compiled
-@no_type_check
-def vector(flat, starts, number):
-    """A part of all weights."""
-    return flat[starts[number] : starts[number + 1]]
-
-
-@compiled
-@no_type_check
-def matrix(flat, starts, number, width):
-    """A part of all weights, in rows of ``width``."""
-    part = flat[starts[number] : starts[number + 1]]
-    return part.reshape((len(part) // width, width))

@@ -2,14 +2,8 @@
 
 A few clips go all the way before the next ones: what they leave behind stays in the processor's
 cache, which a whole batch would not; and from one layer to the next there is no call from Python,
-of which each costs some microseconds.
-
-All weights are one array; ``starts`` says where its parts begin: weight and bias of the stem, gain
-and shift of its norm; for each block the weights ``narrow``, bias of it, ``far``, ``near``, biases
-of both, gain and shift of its norm; weight and bias of the read-out.
-
-Rows of ``narrow`` and of its slopes are kept apart: between clips and around them are as many rows
-of zeros as an offset can reach, so that a block reads beyond a clip's ends without asking.
+of which each costs some microseconds. Weights are those of `mmalign.experts.taps_forward`, and so
+are rows that are kept apart.
 """
 
 from typing import no_type_check
@@ -17,25 +11,35 @@ from typing import no_type_check
 import numpy as np
 
 from mmalign.align.kernels.jit import compiled
-from mmalign.align.kernels.tiled import fill_products, once, side_by_side
+from mmalign.align.kernels.tiled import fill_products, once, side_by_side, sum_products
+from mmalign.experts.taps_forward import (
+    BLOCK_PARTS,
+    NEVER,
+    STEM_PARTS,
+    apart_place,
+    apart_rows,
+    block_room,
+    end_of_few,
+    read_block,
+    read_stem,
+    set_apart,
+    turn_weights,
+    turned_room,
+    vector,
+)
 from mmalign.experts.taps_kernels import (
-    fill_highest,
     fill_thinned,
     finish,
     finish_backward,
-    gather,
     spread_highest,
     spread_thinned,
     thinned_bounds,
 )
 from mmalign.experts.taps_products import SPARE, add_transposed_product, room_for
-from mmalign.experts.taps_read_out import matrix, read_out, vector
+from mmalign.experts.taps_read_out import read_out
 
-STEM_PARTS, BLOCK_PARTS = 4, 7
-NEVER = np.uint32(0)
-
-TOGETHER = 480
-"""Steps that go forward and back at once."""
+AT_ONCE = 128
+"""Steps whose slopes of the stem are multiplied at once: they stay in the nearest cache."""
 
 
 @compiled
@@ -74,12 +78,11 @@ def add_slopes(
         slopes: What is added to, as long as ``flat``.
     """
     blocks, dim = seeds.shape[1] - 1, starts[2] - starts[1]
-    turned = turned_weights(flat, starts, blocks, dim, len(offsets))
+    turned = np.empty(turned_room(seen.shape[1], dim, blocks, stem, offsets), np.float32)
+    turn_weights(flat, starts, seen.shape[1], stem, offsets, turned)
     clips, start = len(bounds) - 1, 0
     while start < clips:
-        end, first = start + 1, bounds[start]
-        while end < clips and bounds[end + 1] - first <= TOGETHER:
-            end += 1
+        end, first = end_of_few(bounds, start), bounds[start]
         add_slopes_of_few(
             *(seen[first : bounds[end]], bounds[start : end + 1] - first),
             *(flat, starts, turned, stem, stride, offsets, seeds[start:end], dropped),
@@ -108,9 +111,9 @@ def add_slopes_of_few(
 ):
     """The same for a few clips that go together."""
     rows, blocks, dim = len(seen), seeds.shape[1] - 1, starts[2] - starts[1]
-    at_stem = np.empty((rows, seen.shape[1] * len(stem)), np.float32)
-    gather(seen, np.zeros(seen.shape[1], np.float32), bounds, stem, at_stem)
-    found = np.dot(at_stem, matrix(flat, starts, 0, at_stem.shape[1]).T)
+    around = np.empty((apart_rows(bounds, stem), seen.shape[1]), np.float32)
+    found = room_for(rows, dim)
+    read_stem(seen, bounds, turned, stem, dim, around, found)
     biases, gain, shift = vector(flat, starts, 1), vector(flat, starts, 2), vector(flat, starts, 3)
     norm = gain, shift, NEVER, NEVER
     first, normal_first = np.empty((rows, dim), np.float32), np.empty((rows, dim), np.float32)
@@ -127,7 +130,8 @@ def add_slopes_of_few(
     for b in range(blocks):
         left = apart[b], highest[b], normal[b], scales[b]
         chance = seeds[0, b], dropped[0]
-        read_block(b, steps, fewer, flat, starts, turned, offsets, *chance, *left)
+        lines = len(stem) * seen.shape[1] * dim + b * block_room(dim, offsets)
+        read_block(b, steps, fewer, flat, starts, turned, lines, offsets, *chance, *left)
     chance = seeds[:, blocks], dropped[1]
     to_steps = read_out(steps[blocks], fewer, flat, starts, *chance, own, other, share, slopes)
     for b in range(blocks - 1, -1, -1):
@@ -139,57 +143,27 @@ def add_slopes_of_few(
     to = vector(slopes, starts, 1), vector(slopes, starts, 2), vector(slopes, starts, 3)
     kept_first = first, normal_first, scales_first
     finish_backward(to_first, *kept_first, gain, NEVER, NEVER, dim, found, found, *to)
-    stem_slopes = matrix(slopes, starts, 0, at_stem.shape[1])
-    stem_slopes += np.dot(found.T, at_stem)
+    add_stem_slopes(found, around, bounds, stem, dim, slopes)
 
 
 @compiled
 @no_type_check
-def turned_weights(flat, starts, blocks, dim, offsets):
-    """Weights of the blocks as the way forward reads them: a line an input."""
-    narrow = dim // 4
-    turned = np.empty((blocks, 2 * dim * narrow + offsets * narrow * (dim - narrow)), np.float32)
-    for b in range(blocks):
-        part, place = STEM_PARTS + b * BLOCK_PARTS, 0
-        for number, inputs in ((part, dim), (part + 3, dim), (part + 2, offsets * narrow)):
-            weights = matrix(flat, starts, number, inputs)
-            lanes = len(weights)
-            for k in range(lanes):
-                for s in range(inputs):
-                    turned[b, place + s * lanes + k] = weights[k, s]
-            place += inputs * lanes
-    return turned
-
-
-@compiled
-@no_type_check
-def read_block(
-    b, steps, bounds, flat, starts, turned, offsets, seed, dropped, apart, highest, normal, scales
-):
-    """Fills the steps of block ``b``, and what its slopes need."""
-    first, rows, dim = STEM_PARTS + b * BLOCK_PARTS, bounds[-1], steps.shape[2]
-    past, narrow, weights = steps[b], dim // 4, turned[b]
-    width, every = dim - narrow, once(dim)
-    thin, found = side_by_side(narrow), room_for(rows, narrow)
-    fill_products(past, 0, dim, 1, weights, 0, narrow, every, thin, found, 0, narrow, rows)
-    set_apart(found, vector(flat, starts, first + 1), bounds, offsets, apart)
-    far, wide = room_for(rows, width), side_by_side(width)
-    turns = np.empty((len(offsets), 3), np.int64)
-    for n in range(len(offsets)):
-        turns[n, 0], turns[n, 1], turns[n, 2] = offsets[n] * narrow, n * narrow * width, narrow
-    for clip in range(len(bounds) - 1):
-        at, length = apart_place(bounds, clip, offsets), bounds[clip + 1] - bounds[clip]
-        fill_products(
-            *(apart, at * narrow, narrow, 1, weights, 2 * dim * narrow, width, turns, wide),
-            *(far, bounds[clip] * width, width, length),
+def add_stem_slopes(to_found, around, bounds, stem, dim, slopes):
+    """Adds the slopes of the stem's weights, which are the first of all."""
+    width, vectors = around.shape[1], side_by_side(dim)
+    inputs, rows = len(stem) * width, apart_rows(bounds, stem) - SPARE - stem[-1]
+    apart = np.empty((apart_rows(bounds, stem), dim), np.float32)
+    set_apart(to_found, np.zeros(dim, np.float32), bounds, stem, apart)
+    lines = np.zeros((inputs + SPARE) * dim, np.float32)
+    for first in range(stem[-1], rows, AT_ONCE):
+        turns = once(min(AT_ONCE, rows - first))
+        sum_products(
+            *(around, (first + stem[0]) * width, 1, width, apart, first * dim, dim, turns, vectors),
+            *(lines, 0, dim, lines, 0, dim, inputs),
         )
-    fill_highest(past, bounds, highest)
-    near, place = found, dim * narrow
-    fill_products(highest, 0, dim, 1, weights, place, narrow, every, thin, near, 0, narrow, rows)
-    biases = vector(flat, starts, first + 4)
-    gain, shift = vector(flat, starts, first + 5), vector(flat, starts, first + 6)
-    norm = gain, shift, seed, dropped
-    finish(far, near, width, biases, past, *norm, steps[b + 1], normal, scales)
+    for k in range(dim):
+        for s in range(inputs):
+            slopes[k * inputs + s] += lines[s * dim + k]
 
 
 @compiled
@@ -261,33 +235,3 @@ def add_far_slopes(to_far, apart, bounds, flat, place, offsets, narrow, to_narro
             *(to_narrow, bounds[clip] * narrow, narrow, length),
         )
     add_transposed_product(to_apart, apart, turns, windows, width, slopes, place)
-
-
-@compiled
-@no_type_check
-def apart_place(bounds, clip, offsets):
-    """Where a clip begins if clips are kept apart."""
-    return bounds[clip] + (clip + 1) * offsets[-1]
-
-
-@compiled
-@no_type_check
-def apart_rows(bounds, offsets):
-    """Rows of clips that are kept apart."""
-    return bounds[-1] + len(bounds) * offsets[-1] + SPARE
-
-
-@compiled
-@no_type_check
-def set_apart(steps, bias, bounds, offsets, apart):
-    """Fills ``apart`` with steps + bias, and with zeros between the clips."""
-    place = 0
-    for clip in range(len(bounds) - 1):
-        at = apart_place(bounds, clip, offsets)
-        apart[place:at] = 0
-        for t in range(bounds[clip], bounds[clip + 1]):
-            for k in range(len(bias)):
-                apart[at, k] = steps[t, k] + bias[k]
-            at += 1
-        place = at
-    apart[place:] = 0

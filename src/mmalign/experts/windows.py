@@ -2,18 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float32, Int64
 
 from mmalign.align.kernels.kept import Kernel
 from mmalign.data.clip import Steps
+from mmalign.experts.layout import LANES
 
-add_answers = Kernel("experts.kernels", "add_answers")
+fill_windows = Kernel("experts.window_kernels", "fill_windows")
 
 WIDTHS = (1, 2, 3)
-BLOCK = 512
-"""Windows that are answered at once: answers stay in the processor's cache."""
+SPARE = 8
+"""Steps of zeros after the last clip, which whole tiles of windows may touch."""
 
 
 @dataclass(frozen=True)
@@ -30,45 +32,42 @@ class Windows:
 
     def transform(self, clips: Sequence[Steps]) -> Float32[np.ndarray, "clips features"]:
         """Mean and maximum of every detector over the steps, one row a clip of any length."""
-        found = []
-        for width, weights, bias in zip(WIDTHS, self.weights, self.biases, strict=True):
-            lengths, together = _at_least(clips, width)
-            totals = np.zeros((len(clips), len(bias)), np.float32)
-            highest = np.zeros_like(totals)
-            owners = _owners(lengths, width)
-            for start in range(0, len(owners), BLOCK):
-                rows = _windows(together[start : start + BLOCK + width - 1], width)
-                add_answers(rows @ weights, owners[start:], bias, totals, highest)
-            counts = (lengths - width + 1).astype(np.float32)
-            found += [totals / counts[:, None], highest]
-        return np.concatenate(found, axis=1)
+        detectors = self.biases.shape[1]
+        found = np.empty((len(clips), 2 * self.biases.size), np.float32)
+        bounds, together = _together(clips)
+        shortest = int(np.diff(bounds).min(initial=WIDTHS[-1]))
+        for number, (width, panels) in enumerate(zip(WIDTHS, self._panels, strict=True)):
+            if width > shortest:
+                bounds, together = _together([_at_least(steps, width) for steps in clips])
+            start = 2 * number * detectors
+            fill_windows(together, bounds, width, *panels, start, detectors, found)
+        return found
+
+    @cached_property
+    def _panels(self) -> list[tuple[Float32[np.ndarray, " _"], Float32[np.ndarray, " _"]]]:
+        """Weights and biases of each width as the kernel reads them."""
+        return [_in_panels(*pair) for pair in zip(self.weights, self.biases, strict=True)]
 
 
-def _at_least(
-    clips: Sequence[Steps], width: int
-) -> tuple[Int64[np.ndarray, " clips"], Float32[np.ndarray, "time channels"]]:
-    """Lengths, and steps one after the other; a clip of fewer is padded with its last one."""
-    lengths = np.array([len(steps) for steps in clips])
-    together = np.concatenate(clips, dtype=np.float32)
-    missing = np.maximum(width - lengths, 0)
-    if missing.any():
-        times = np.ones(len(together), np.int64)
-        times[np.cumsum(lengths) - 1] += missing
-        together = np.repeat(together, times, axis=0)
-    return lengths + missing, together
+def _in_panels(
+    weights: Float32[np.ndarray, "inputs detectors"], bias: Float32[np.ndarray, " detectors"]
+) -> tuple[Float32[np.ndarray, " _"], Float32[np.ndarray, " _"]]:
+    """Vectors of detectors one after the other, filled up with zeros; and their biases."""
+    missing = -len(bias) % LANES
+    panels = np.pad(weights, ((0, 0), (0, missing))).reshape(len(weights), -1, LANES)
+    return panels.swapaxes(0, 1).astype(np.float32).reshape(-1), np.pad(bias, (0, missing))
 
 
-def _owners(lengths: Int64[np.ndarray, " clips"], width: int) -> Int64[np.ndarray, " windows"]:
-    """The clip of each window over clips one after the other; -1 where it lies in two."""
-    owners = np.repeat(np.arange(len(lengths)), lengths)
-    owners[np.cumsum(lengths)[:, None] - np.arange(1, width)] = -1
-    return owners[: len(owners) - width + 1]
+def _together(clips: Sequence[Steps]) -> tuple[Int64[np.ndarray, " bounds"], Steps]:
+    """Where clips begin and end, and all steps one after the other."""
+    bounds = np.concatenate(([0], np.cumsum([len(steps) for steps in clips], dtype=np.int64)))
+    nothing = np.zeros((SPARE, clips[0].shape[1]), np.float32)
+    return bounds, np.concatenate((*clips, nothing), dtype=np.float32)
 
 
-def _windows(steps: Steps, width: int) -> Float32[np.ndarray, "windows inputs"]:
-    """Every `width` steps in a row, side by side."""
-    count = len(steps) - width + 1
-    return np.concatenate([steps[shift : shift + count] for shift in range(width)], axis=1)
+def _at_least(steps: Steps, width: int) -> Steps:
+    """The clip; one of fewer steps is padded with its last one."""
+    return np.pad(steps, ((0, max(0, width - len(steps))), (0, 0)), mode="edge")
 
 
 def draw_windows(channels: int, *, detectors: int, rng: np.random.Generator) -> Windows:

@@ -129,8 +129,8 @@ network = Taps(Weights.drawn(form, np.random.default_rng(0)).named, 1.0)
 found = network(packed([np.ones((9, 2), np.float32)]))
 assert kept(), "nothing is kept"
 assert "numba" not in sys.modules
-import mmalign.experts.taps_kernels
-for name in ("gather", "fill_highest", "finish", "fill_pooled"):
+import mmalign.experts.taps_forward
+for name in ("turn_weights", "read_clips"):
     getattr(mmalign.experts.taps, name)._run = None
 assert (network(packed([np.ones((9, 2), np.float32)])) == found).all()
 assert "numba" in sys.modules
