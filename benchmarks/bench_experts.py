@@ -95,7 +95,7 @@ def main() -> None:
         "predict([clip]), two modalities of 40 steps",
         lambda: model.predict([clip]),
         lambda: anchor.predict([clip]),
-        10 * options.rounds,
+        options.rounds,
     )
     if options.trainings:
         compare(

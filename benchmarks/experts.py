@@ -249,22 +249,25 @@ def show(rows: list[dict]) -> None:
         for name, value in row["scores"].items():
             cells[*place, name][row["system"]][row["seed"]].append(value)
     counts = defaultdict(int)
-    for place, systems in cells.items():
+    for (study, survival, victim, name), systems in cells.items():
         means = {s: {k: np.mean(v) for k, v in seeds.items()} for s, seeds in systems.items()}
         text = ", ".join(f"{s} {cell(list(found.values()))}" for s, found in means.items())
-        seeds = sorted(set(means["experts"]) & set(means.get("MiniRocket", {})))
+        seeds = sorted(set(means.get("experts", {})) & set(means.get("MiniRocket", {})))
         if len(seeds) > 1:
             pair = [[float(means[s][seed]) for seed in seeds] for s in ("experts", "MiniRocket")]
-            found = paired_difference(*pair)
-            sign = "above" if found.mean > 0 else "below" if found.mean < 0 else "level"
+            found, digits = paired_difference(*pair), decimals(pair[0])
+            gain = -found.mean if digits == 3 else found.mean
+            sign = "better" if gain > 0 else "worse" if gain < 0 else "level"
             counts[("clearly " if found.is_clear else "") + sign] += 1
-            text += f", difference {found.mean:+.1f} [{found.low:+.1f}, {found.high:+.1f}]"
-        study, survival, victim, name = place
+            low, high = f"{found.low:+.{digits}f}", f"{found.high:+.{digits}f}"
+            text += f", difference {found.mean:+.{digits}f} [{low}, {high}]"
         print(f"{study}; {victim or 'nothing'} at {survival:.0%}; {name}: {text}")
     print(dict(counts))
     for study in dict.fromkeys(row["study"] for row in rows):
         own = [r for r in rows if r["study"] == study and r["system"] == "experts"]
         seconds = [row["facts"]["cpu_seconds"] for row in own if row["survival"] == 1]
+        if not seconds:
+            continue
         print(f"{study}: {np.mean(seconds):.1f} s of CPU a training")
         errors = defaultdict(list)
         for row in (row for row in own if row["survival"] == 1):
@@ -274,8 +277,13 @@ def show(rows: list[dict]) -> None:
         print("  " + ", ".join(f"{name} {np.mean(values):.1f}" for name, values in errors.items()))
 
 
+def decimals(values: list[float]) -> int:
+    """Three for errors of regressions, of which less is better; one for accuracies in percent."""
+    return 3 if max(values) < 10 else 1
+
+
 def cell(values: list[float]) -> str:
-    digits = 3 if max(values) < 10 else 1
+    digits = decimals(values)
     spread = np.std(values, ddof=1) if len(values) > 1 else 0.0
     return f"{np.mean(values):.{digits}f} ± {spread:.{digits}f} ({len(values)})"
 
