@@ -9,7 +9,8 @@ from mmalign.align.compiled import can_compile, kernels
 from mmalign.imputers.contract import Imputer
 from mmalign.model.gru import gru_states
 from mmalign.model.hidden import Hidden, is_valid
-from mmalign.model.packing import Flat, joined, packed_linear, packed_matrix
+from mmalign.model.lines import Flat, packed_fitter
+from mmalign.model.packing import array_of
 
 
 class Fitter(nn.Module):
@@ -57,8 +58,8 @@ class Fitter(nn.Module):
         if compiled is None:
             return None
         plans = steps.new_empty(*steps.shape[:2], 2 * self.window + 1)
-        lengths = source.lengths.numpy(), target_lengths.numpy()
-        given = steps.contiguous().numpy(), *lengths, self.window, self.packed()
+        lengths = torch.stack((source.lengths, target_lengths), dim=1).numpy()
+        given = steps.contiguous().numpy(), lengths, self.window, self.packed()
         compiled.plan_all(*given, plans.numpy())
         return plans
 
@@ -66,16 +67,9 @@ class Fitter(nn.Module):
         """Both GRUs and the projection as kernels read them; made again when they have changed."""
         state = [(weight._version, weight.data_ptr()) for weight in self._weights]
         if self._packed is None or self._packed[0] != state:
-            self._packed = state, self._pack()
+            weights = {name: array_of(weight) for name, weight in self.named_parameters()}
+            self._packed = state, packed_fitter(weights)
         return self._packed[1]
-
-    def _pack(self) -> Flat:
-        parts = [
-            packed_matrix(getattr(gru, f"weight_{kind}_l0"), getattr(gru, f"bias_{kind}_l0"))
-            for gru in (self.forward_gru, self.backward_gru)
-            for kind in ("ih", "hh")
-        ]
-        return joined(*parts, packed_linear(self.project))
 
 
 class AlignmentDynamicsLearner(Imputer):

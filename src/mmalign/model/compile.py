@@ -41,8 +41,8 @@ def _read_a_clip() -> None:
     readings, outputs = np.array([[0, 1], [1, 0]]), np.empty((1, 1), np.float32)
     fusion = dim, heads, 1, False, True, False, table, weights
     clip.answer_all(hidden, lengths, readings, *fusion, outputs)
-    steps, plans, count = np.zeros((1, 3, dim), np.float32), np.empty((1, 3, 5), np.float32), [3]
-    clip.plan_all(steps, np.array(count), np.array(count), 2, weights, plans)
+    steps, plans = np.zeros((1, 3, dim), np.float32), np.empty((1, 3, 5), np.float32)
+    clip.plan_all(steps, np.array([[3, 3]]), 2, weights, plans)
 
 
 def _train_on_a_clip() -> None:

@@ -40,16 +40,6 @@ def packed_answer(weights: Weights, readings: int, layers: int) -> Flat:
     return joined(*parts, _linear(weights, "head.0"), _linear(weights, "head.2"))
 
 
-def packed_fitter(weights: Weights) -> Flat:
-    """What `impute` reads: both GRUs and the projection."""
-    parts = [
-        _matrix(weights[f"{gru}.weight_{kind}_l0"], weights[f"{gru}.bias_{kind}_l0"])
-        for gru in ("forward_gru", "backward_gru")
-        for kind in ("ih", "hh")
-    ]
-    return joined(*parts, _linear(weights, "project"))
-
-
 def under(weights: Weights, start: str) -> dict[str, Float[np.ndarray, "..."]]:
     """The weights whose names begin like this, by the rest of their names."""
     return {name.removeprefix(start): w for name, w in weights.items() if name.startswith(start)}

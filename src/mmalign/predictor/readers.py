@@ -14,7 +14,8 @@ from mmalign.align.compiled import kernels
 from mmalign.data.clip import Steps
 from mmalign.imputers import AlignmentDynamicsLearner, Copy, Imputer, MeanFill, ZeroFill
 from mmalign.model.attention import Attention, PreNormLayer, TransformerLayer
-from mmalign.model.packing import Flat, array_of
+from mmalign.model.lines import Flat
+from mmalign.model.packing import array_of
 from mmalign.predictor.engine import Engine, Parts
 from mmalign.predictor.model import Model
 from mmalign.predictor.routes import Floor

@@ -1,7 +1,7 @@
 """The paper's network, clip by clip: encode, impute, answer, without a call in between.
 
 Hidden sequences are flat, ``wide`` numbers a row, with [CLS] first. Packed weights follow each
-other in the order in which they are read; `mmalign.model.packing` tells how.
+other in the order in which they are read; `mmalign.predictor.packing` tells how.
 """
 
 from math import cos, sin
@@ -9,12 +9,14 @@ from typing import no_type_check
 
 import numpy as np
 
-from mmalign.align.kernels.band import in_vectors
-from mmalign.align.kernels.carry import ends_of_rows, sum_columns
-from mmalign.align.kernels.exponential import short_exponential
-from mmalign.align.kernels.jit import compiled
+from mmalign.align.kernels.band import in_vectors, lanes_of
+from mmalign.align.kernels.jit import compiled, inlined
+from mmalign.align.kernels.simd import everywhere, load, number_at, plus_product, store, times
+from mmalign.model.kernels.batches import starts_of
 from mmalign.model.kernels.layers import layer_size, read_itself, read_other
+from mmalign.model.kernels.pairs import add_row, impute_rows, plan_room, plan_rows
 from mmalign.model.kernels.products import (
+    copy_vectors,
     in_tiles,
     linear,
     linear_of_one,
@@ -22,6 +24,7 @@ from mmalign.model.kernels.products import (
     normalise,
     tanh_of,
 )
+from mmalign.model.kernels.training import SPARE
 
 
 @compiled
@@ -43,16 +46,51 @@ def encode_all(
 def impute_all(hidden, source, target, lengths, dim, window, weights, share):
     """Adds a share of what one modality says of another to ``hidden``.
 
-    ``hidden`` is ``[clips, modalities, room]``, ``lengths`` ``[clips, modalities]``.
+    ``hidden`` is ``[clips, modalities, room]``, ``lengths`` ``[clips, modalities]``. All clips take
+    a step of the fitter's recurrence at once.
     """
+    clips, modalities, room = hidden.shape
     wide = in_vectors(dim)
-    for clip in range(len(hidden)):
-        time, target_time = lengths[clip, source], lengths[clip, target]
-        stand_in = np.empty((target_time, wide), np.float32)
-        impute(hidden[clip, source], time, target_time, dim, window, weights, stand_in)
-        for j in range(target_time):
-            for k in range(wide):
-                hidden[clip, target, (j + 1) * wide + k] += share * stand_in[j, k]
+    starts, targets = starts_of(lengths[:, source]), starts_of(lengths[:, target])
+    given = np.zeros((starts[-1] + SPARE) * wide, np.float32)
+    for clip in range(clips):
+        rows = (starts[clip + 1] - starts[clip]) * wide
+        copy_vectors(hidden, (clip * modalities + source) * room, rows, given, starts[clip] * wide)
+    plans = np.empty((starts[-1] + SPARE) * in_vectors(2 * window + 1), np.float32)
+    space = np.empty(plan_room(starts, wide), np.float32)
+    plan_rows(given, starts, targets, wide, window, weights, space, plans)
+    found, totals = np.empty(targets[-1] * wide, np.float32), np.empty(targets[-1], np.float32)
+    nothing = np.zeros(wide, np.float32)
+    impute_rows(given, starts, targets, plans, window, nothing, wide, totals, found)
+    for clip in range(clips):
+        rows = (targets[clip + 1] - targets[clip]) * wide
+        place = (clip * modalities + target) * room
+        add_row(found, targets[clip] * wide, np.float32(share), rows, hidden, place)
+
+
+@compiled
+@no_type_check
+def plan_all(steps, lengths, window, weights, plans):
+    """Fills ``plans`` ``[clips, time, width]``; zeros outside the band and after a clip.
+
+    ``lengths`` is ``[clips, 2]``: of each clip the steps of source and target.
+    """
+    clips, _, dim = steps.shape
+    wide, line = in_vectors(dim), in_vectors(2 * window + 1)
+    starts, targets = starts_of(lengths[:, 0]), starts_of(lengths[:, 1])
+    given = np.zeros((starts[-1] + SPARE) * wide, np.float32)
+    found = np.empty((starts[-1] + SPARE) * line, np.float32)
+    for clip in range(clips):
+        for t in range(lengths[clip, 0]):
+            for k in range(dim):
+                given[(starts[clip] + 1 + t) * wide + k] = steps[clip, t, k]
+    space = np.empty(plan_room(starts, wide), np.float32)
+    plan_rows(given, starts, targets, wide, window, weights, space, found)
+    plans[:] = 0
+    for clip in range(clips):
+        for t in range(lengths[clip, 0]):
+            for k in range(2 * window + 1):
+                plans[clip, t, k] = found[(starts[clip] + 1 + t) * line + k]
 
 
 @compiled
@@ -87,15 +125,13 @@ def encode(features, dim, heads, kernel, layers, is_pre, table, weights, hidden)
     for t in range(time):
         is_known[t + 1] = features[t, 0] == features[t, 0]
         if is_known[t + 1]:
-            start = (t + half) * width
-            for k in range(width):
-                given[start + k] = (features[t, k] - weights[k]) * weights[width + k]
+            standardise(features, t * width, width, weights, given, (t + half) * width)
     sequence = np.empty((rows + 8) * wide, np.float32)
     linear(given, 0, width, time, kernel * width, weights, project, dim, sequence, wide)
-    sequence[:wide] = weights[cls:gap]
+    copy_vectors(weights, cls, wide, sequence, 0)
     for t in range(1, time + 1):
         if not is_known[t]:
-            sequence[t * wide : (t + 1) * wide] = weights[gap:project]
+            copy_vectors(weights, gap, wide, sequence, t * wide)
     for k in range((time + 1) * wide):
         sequence[k] += table[k]
     at = project + linear_size(kernel * width, dim)
@@ -108,117 +144,18 @@ def encode(features, dim, heads, kernel, layers, is_pre, table, weights, hidden)
         normalise(sequence, r * wide, dim, weights, at, hidden, r * wide)
 
 
-@compiled
+@inlined
 @no_type_check
-def impute(hidden, time, target_time, dim, window, weights, stand_in):
-    """Fills ``stand_in`` ``[target time, wide]``: steps carried through the fitter's plan."""
-    wide = in_vectors(dim)
-    first, start = np.empty(time, np.int64), np.empty(time, np.int64)
-    stop = np.empty(time, np.int64)
-    ends_of_rows(time, target_time, window, first, start, stop)
-    plan = np.zeros((time, 2 * window + 1), np.float32)
-    fill_plan(hidden, time, dim, window, weights, start, stop, plan)
-    totals = np.zeros(target_time, np.float32)
-    for i in range(time):
-        for k in range(start[i], stop[i]):
-            totals[first[i] + k - window] += plan[i, k]
-    stand_in[:] = 0
-    steps = np.empty((time, wide), np.float32)  # a view would need Numba to run
-    for t in range(time):
-        for k in range(wide):
-            steps[t, k] = hidden[(t + 1) * wide + k]
-    sum_columns(plan, steps, time, target_time, first, start, stop, stand_in)
-    for j in range(target_time):
-        is_empty = totals[j] < np.finfo(np.float32).tiny
-        share = np.float32(0) if is_empty else np.float32(1) / totals[j]
-        for k in range(wide):
-            stand_in[j, k] *= share
-
-
-@compiled
-@no_type_check
-def fill_plan(hidden, time, dim, window, weights, start, stop, plan):
-    """Fills ``plan`` ``[time, width]`` inside the band: what the fitter says of a clip.
-
-    Weights: of each direction the input and the recurrent part of a GRU, then the projection.
-    """
-    wide, rows = in_vectors(dim), in_tiles(time)
-    gates, both = in_vectors(3 * dim), in_vectors(2 * dim)
-    given, states = np.empty(rows * gates, np.float32), np.zeros(rows * both, np.float32)
-    at = 0
-    for direction in range(2):
-        linear(hidden, wide, wide, time, dim, weights, at, 3 * dim, given, 0)
-        at += linear_size(dim, 3 * dim)
-        recur(given, time, dim, direction == 1, weights, at, states)
-        at += linear_size(dim, 3 * dim)
-    width = 2 * window + 1
-    line = in_vectors(width)
-    logits, powers = np.empty(rows * line, np.float32), np.empty(line, np.float32)
-    linear(states, 0, both, time, 2 * dim, weights, at, width, logits, 0)
-    for i in range(time):
-        share_out(logits, i * line, start[i], stop[i], powers, plan[i])
-
-
-@compiled
-@no_type_check
-def plan_all(steps, lengths, target_lengths, window, weights, plans):
-    """Fills ``plans`` ``[clips, time, width]``; zeros outside the band and after a clip."""
-    clips, time, dim = steps.shape
-    wide = in_vectors(dim)
-    hidden = np.zeros((in_tiles(time) + 1) * wide, np.float32)
-    first, start = np.empty(time, np.int64), np.empty(time, np.int64)
-    stop = np.empty(time, np.int64)
-    plans[:] = 0
-    for clip in range(clips):
-        length = lengths[clip]
-        for t in range(length):
-            for k in range(dim):
-                hidden[(t + 1) * wide + k] = steps[clip, t, k]
-        ends_of_rows(length, target_lengths[clip], window, first, start, stop)
-        fill_plan(hidden, length, dim, window, weights, start, stop, plans[clip])
-
-
-@compiled
-@no_type_check
-def share_out(logits, at, start, stop, powers, shares):
-    """Softmax over the entries ``start .. stop - 1`` of a row."""
-    highest = logits[at + start]
-    for k in range(start, stop):
-        highest = max(highest, logits[at + k])
-    count = stop - start
-    for k in range(count):
-        powers[k] = logits[at + start + k] - highest
-    short_exponential(powers, count)
-    total = np.float32(0)
-    for k in range(count):
-        total += powers[k]
-    for k in range(count):
-        shares[start + k] = powers[k] / total
-
-
-@compiled
-@no_type_check
-def recur(given, time, dim, is_back, weights, at, states):
-    """Writes the states of a GRU into its half of ``states``, forwards or backwards in time.
-
-    ``given`` has a row of what each step adds to the gates r, z and n.
-    """
-    gates, both = in_vectors(3 * dim), in_vectors(2 * dim)
-    sums, opened = np.empty(gates, np.float32), np.empty(2 * dim, np.float32)
-    state, new = np.zeros(dim, np.float32), np.empty(dim, np.float32)
-    start, a_half = dim if is_back else 0, np.float32(0.5)
-    for step in range(time):
-        t = time - 1 - step if is_back else step
-        row = t * gates
-        linear_of_one(state, 0, dim, weights, at, 3 * dim, sums, 0)
-        for k in range(2 * dim):  # the sigmoid as a hyperbolic tangent
-            opened[k] = a_half + a_half * tanh_of(a_half * (given[row + k] + sums[k]))
-        for k in range(dim):
-            new[k] = tanh_of(given[row + 2 * dim + k] + opened[k] * sums[2 * dim + k])
-        for k in range(dim):
-            state[k] = new[k] + opened[dim + k] * (state[k] - new[k])
-        for k in range(dim):
-            states[t * both + start + k] = state[k]
+def standardise(features, start, width, weights, given, o):
+    """Writes a step less the mean and times the inverse scale; both are the first weights."""
+    lanes, minus = lanes_of(given), everywhere(np.float32(-1))
+    whole = width // lanes * lanes
+    for k in range(0, whole, lanes):
+        centred = plus_product(load(features, start + k), load(weights, k), minus)
+        store(times(centred, load(weights, width + k)), given, o + k)
+    for k in range(whole, width):
+        centred = number_at(features, start + k) - number_at(weights, k)
+        given[o + k] = centred * number_at(weights, width + k)
 
 
 @compiled

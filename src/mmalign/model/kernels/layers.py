@@ -18,6 +18,7 @@ from mmalign.align.kernels.simd import (
     larger,
     load,
     number_at,
+    over,
     plus,
     plus_product,
     store,
@@ -25,6 +26,7 @@ from mmalign.align.kernels.simd import (
 )
 from mmalign.model.kernels.products import (
     add_lines,
+    copy_vectors,
     in_tiles,
     linear,
     linear_of_one,
@@ -61,7 +63,7 @@ def read_itself(sequence, count, is_known, dim, heads, is_pre, weights, at):
         for r in range(count):
             normalise(sequence, r * wide, dim, weights, norm, read, r * wide)
     else:
-        read[: count * wide] = sequence[: count * wide]
+        copy_vectors(sequence, 0, count * wide, read, 0)
     query, key, value = np.empty((3, rows * wide), np.float32)
     linear(read, 0, wide, count, dim, weights, at, dim, query, 0)
     linear(read, 0, wide, count, dim, weights, at + one, dim, key, 0)
@@ -70,7 +72,7 @@ def read_itself(sequence, count, is_known, dim, heads, is_pre, weights, at):
     linear(read, 0, wide, count, dim, weights, at + 3 * one, dim, query, 0)
     for k in range(count * wide):
         sequence[k] += query[k]
-    read[: count * wide] = sequence[: count * wide]
+    copy_vectors(sequence, 0, count * wide, read, 0)
     if is_pre:
         for r in range(count):
             normalise(sequence, r * wide, dim, weights, second, read, r * wide)
@@ -96,7 +98,7 @@ def attend(query, key, value, count, is_known, dim, heads, found):
     wide, part, lanes = in_vectors(dim), dim // heads, lanes_of(query)
     scale, minus = np.float32(1 / np.sqrt(part)), everywhere(np.float32(-1))
     asked, said = np.zeros(dim * lanes, np.float32), np.empty(dim * lanes, np.float32)
-    scores, totals = np.empty(count * lanes, np.float32), np.empty(heads * lanes, np.float32)
+    scores = np.empty(count * lanes, np.float32)
     rows = known_rows(is_known, count, wide)
     for first in range(0, count, lanes):
         few = min(lanes, count - first)
@@ -116,20 +118,18 @@ def attend(query, key, value, count, is_known, dim, heads, found):
             for n in range(0, len(rows) * lanes, lanes):
                 store(plus(load(scores, n), total), scores, n)
             short_exponential(scores, len(rows) * lanes)
-            total = everywhere(np.float32(0))
+            whole = everywhere(np.float32(0))
             for n in range(0, len(rows) * lanes, lanes):
-                total = plus(total, load(scores, n))
-            store(total, totals, head * lanes)
+                whole = plus(whole, load(scores, n))
             for k in range(start, start + part):
                 total = everywhere(np.float32(0))
                 for n in range(len(rows)):
                     factor = everywhere(number_at(value, rows[n] + k))
                     total = plus_product(total, load(scores, n * lanes), factor)
-                store(total, said, k * lanes)
+                store(over(total, whole), said, k * lanes)
         for r in range(few):
             for k in range(dim):
-                total = totals[k // part * lanes + r]
-                found[(first + r) * wide + k] = said[k * lanes + r] / total
+                found[(first + r) * wide + k] = said[k * lanes + r]
 
 
 @compiled
@@ -154,7 +154,7 @@ def read_other(head, memory, start, count, dim, heads, is_pre, weights, at):
     narrow = widen + linear_size(dim, 4 * dim)
     second = narrow + linear_size(4 * dim, dim)
     read, found, query = np.zeros((3, wide), np.float32)
-    read[:] = head
+    copy_vectors(head, 0, wide, read, 0)
     if is_pre:
         normalise(head, 0, dim, weights, norm, read, 0)
         rows = np.zeros(count * wide, np.float32)
@@ -166,7 +166,7 @@ def read_other(head, memory, start, count, dim, heads, is_pre, weights, at):
     linear_of_one(read, 0, dim, weights, at + 3 * one, dim, found, 0)
     for k in range(dim):
         head[k] += found[k]
-    read[:] = head
+    copy_vectors(head, 0, wide, read, 0)
     if is_pre:
         normalise(head, 0, dim, weights, second, read, 0)
     broad = np.empty(in_vectors(4 * dim), np.float32)
@@ -207,8 +207,10 @@ def look_up(query, memory, start, count, dim, heads, weights, at, found):
         for m in range(count):
             share = powers[m]
             total += share
-            for k in range(dim):
-                mean[k] += share * memory[start + m * wide + k]
+            factor = everywhere(share)
+            for k in range(0, wide, lanes_of(mean)):
+                step = load(memory, start + m * wide + k)
+                store(plus_product(load(mean, k), step, factor), mean, k)
         for k in range(head * part, head * part + part):
             value = dot(mean, 0, weights, values + k * wide, dim)
             found[k] = value / total + weights[bias + k]

@@ -110,8 +110,19 @@ def store_rows(a, b, c, d, out, o, stride):
 def linear_of_one(given, start, inputs, weights, at, outputs, out, o):
     """The same for one row."""
     wide = in_vectors(outputs)
-    out[o : o + wide] = weights[at + inputs * wide : at + (inputs + 1) * wide]
+    copy_vectors(weights, at + inputs * wide, wide, out, o)
     add_lines(given, start, inputs, weights, at, wide, out, o)
+
+
+@inlined
+@no_type_check
+def copy_vectors(given, start, count, out, o):
+    """Copies ``count`` numbers, which are whole vectors.
+
+    Numba's assignment of a slice takes as long as the product of a matrix with 32 lines.
+    """
+    for k in range(0, count, lanes_of(given)):
+        store(load(given, start + k), out, o + k)
 
 
 @compiled
@@ -153,15 +164,19 @@ def add_lines(given, start, inputs, weights, at, wide, out, o):
 @compiled
 @no_type_check
 def normalise(given, start, dim, weights, at, out, o):
-    """Layer norm of one row; gain and bias stand at ``at``, ``wide`` numbers each."""
-    wide = in_vectors(dim)
-    mean = total_of(given, start, dim) / np.float32(dim)
-    for k in range(dim):
-        out[o + k] = given[start + k] - mean
+    """Layer norm of one row; gain and bias stand at ``at``, ``wide`` numbers each.
+
+    What fills a row up to whole vectors becomes 0, as its gain and bias are.
+    """
+    wide, lanes = in_vectors(dim), lanes_of(given)
+    less = everywhere(-total_of(given, start, dim) / np.float32(dim))
+    for k in range(0, wide, lanes):
+        store(plus(load(given, start + k), less), out, o + k)
     variance = dot(out, o, out, o, dim) / np.float32(dim)
-    scale = np.float32(1) / np.sqrt(variance + SLIGHT)
-    for k in range(dim):
-        out[o + k] = out[o + k] * scale * weights[at + k] + weights[at + wide + k]
+    scale = everywhere(np.float32(1) / np.sqrt(variance + SLIGHT))
+    for k in range(0, wide, lanes):
+        gain = times(load(out, o + k), scale)
+        store(plus_product(load(weights, at + wide + k), gain, load(weights, at + k)), out, o + k)
 
 
 @compiled
