@@ -1,19 +1,27 @@
 """The reader answers as the network does: any number of modalities, any pattern, gaps."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 import mmalign
+from mmalign.data import Regression, Split, columns
 from mmalign.data.clip import Clip
+from mmalign.data.columns import StoredColumn
 from mmalign.data.gaps import with_gaps
+from mmalign.data.pickles import map_file
+from mmalign.imputers import Direction
 from mmalign.model.kernels.products import tanh_of
 from mmalign.predictor import engine
-from mmalign.predictor.predictor import NonFiniteOutputError
+from mmalign.predictor.predictor import NonFiniteOutputError, Predictor
 from mmalign.predictor.reader import quick_answers, quick_outputs
 from mmalign.predictor.readers import reader_of
+from mmalign.training.config import Config
+from mmalign.training.methods import build_model
+from tests.data.test_columns import resident
 from tests.training.joint import TINY, restless, whole_twin, with_holes
 
 TWIN = whole_twin()
@@ -160,6 +168,30 @@ def test_read_only_features_are_not_compiled_for(model):
     counts = len(reader_of(model.fitted.model).kernels.encode_all.signatures)
     np.testing.assert_array_equal(model.predict_proba({"m1": steps}), expected)
     assert len(reader_of(model.fitted.model).kernels.encode_all.signatures) == counts
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="Linux tells what is resident")
+@pytest.mark.parametrize("ask", [Predictor.outputs, quick_outputs])
+def test_a_mapped_split_is_not_in_memory_as_a_whole(ask, tmp_path, monkeypatch):
+    monkeypatch.setattr(columns, "AT_ONCE", 1 << 20)
+    clips, steps, dim = 1 << 9, 16, 1 << 10
+    torch.rand(clips * steps * dim).numpy().tofile(tmp_path / "numbers")  # 32 MB
+    starts, lengths = 4 * steps * dim * np.arange(clips), np.full(clips, steps)
+    config = Config(dim=16, heads=2, window=4, dropout=0.0, compiled_layers=True)
+    both = build_model(config, Regression(-3, 3), {"a": dim, "b": dim}, [Direction("a", "b")])
+    predictor = Predictor(both, Regression(-3, 3))
+
+    def split(count: int) -> Split:
+        stored = np.frombuffer(map_file(tmp_path / "numbers"), dtype=np.uint8)
+        column = StoredColumn(stored, starts, lengths, dim)
+        ids = tuple(map(str, range(clips)))
+        return Split(ids, None, {"a": column, "b": column}).select(range(count))
+
+    few = ask(predictor, split(40))  # what is computed once
+    whole, before = split(clips), resident()
+    found = ask(predictor, whole)
+    assert resident() - before < 16 << 20
+    torch.testing.assert_close(found[:40], few, atol=1e-6, rtol=1e-5)
 
 
 def test_the_fraction_is_a_hyperbolic_tangent():

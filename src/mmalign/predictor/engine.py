@@ -111,20 +111,26 @@ class Engine:
     def outputs(self, split: Split) -> Float32[np.ndarray, "clips outputs"] | None:
         """Raw outputs of the model, one row a clip; None where a clip is too long."""
         columns = [split.sequences[name] for name in self.names]
-        return self.outputs_of([list(row) for row in zip(*columns, strict=True)])
+        sizes = np.stack([split.lengths(name) for name in self.names], axis=1).tolist()
+        # Taken when its group's turn comes: a list of all would map a whole file into memory.
+        return self._read(sizes, lambda row: [column[row] for column in columns])
 
     def outputs_of(self, clips: list[Row]) -> Outputs | None:
         """The same for the sequences of each clip."""
         sizes = [[0 if steps is None else len(steps) for steps in clip] for clip in clips]
+        return self._read(sizes, clips.__getitem__)
+
+    def _read(self, sizes: Lengths, clip_at: Callable[[int], Row]) -> Outputs | None:
+        """Outputs of clips of these sizes, which are asked for group by group."""
         if max(map(max, sizes), default=LONGEST + 1) > LONGEST:
             return None
-        if len(clips) == 1:
-            return self._answers(clips, sizes)
-        found = np.empty((len(clips), self.count), np.float32)
+        if len(sizes) == 1:
+            return self._answers([clip_at(0)], sizes)
+        found = np.empty((len(sizes), self.count), np.float32)
         groups = list(_chunks(sizes))
         for rows in self.watch(iter(groups), len(groups)):
             present = [sizes[row] for row in rows]
-            found[rows] = self._answers([clips[row] for row in rows], present)
+            found[rows] = self._answers([clip_at(row) for row in rows], present)
         return found
 
     def _answers(self, clips: list[Row], present: Lengths) -> Outputs:
