@@ -84,6 +84,11 @@ def assert_alike(one: DenoisingTraining, other: DenoisingTraining, *, atol: floa
         torch.testing.assert_close(found, weight, rtol=0, msg=name, atol=close)
 
 
+def assert_same_bits(one: DenoisingTraining, other: DenoisingTraining) -> None:
+    for mine, theirs in zip(one.model.parameters(), other.model.parameters(), strict=True):
+        assert torch.equal(mine, theirs)
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_losses_and_weights_after_20_steps_are_those_of_autograd(case):
     changes = CASES[case]
@@ -137,8 +142,7 @@ def test_a_resumed_epoch_gives_the_same_bits():
     for training in (one, other):
         torch.manual_seed(2)
         training.epoch(complete, missing)
-    for mine, theirs in zip(one.model.parameters(), other.model.parameters(), strict=True):
-        assert torch.equal(mine, theirs)
+    assert_same_bits(one, other)
 
 
 def test_hidden_features_of_a_missing_victim_are_never_read():
@@ -148,8 +152,24 @@ def test_hidden_features_of_a_missing_victim_are_never_read():
     for batch in missing:
         batch.features["visual"] = torch.full((8, 20, 4), torch.nan)
     spoiled.epoch([], missing)
-    for mine, theirs in zip(clean.model.parameters(), spoiled.model.parameters(), strict=True):
-        assert torch.equal(mine, theirs)
+    assert_same_bits(clean, spoiled)
+
+
+def test_scales_and_the_ratio_of_lengths_that_are_loaded_count():
+    """As where a run goes on: its checkpoint is loaded after all else was made."""
+    complete, missing = some(3, is_complete=True), some(4, is_complete=False)
+
+    def rescaled(model, *others) -> DirectTraining:
+        for scaler in model.scalers:
+            scaler.mean.fill_(1.0)
+            scaler.scale.fill_(2.5)
+        return DirectTraining(model, *others)
+
+    expected, loaded = made(rescaled, ratio=0.6), made(DirectTraining)
+    loaded.model.load_state_dict(expected.model.state_dict())
+    for training in (expected, loaded):
+        training.epoch(complete, missing)
+    assert_same_bits(expected, loaded)
 
 
 @pytest.mark.parametrize("is_complete", [True, False])

@@ -26,6 +26,7 @@ from mmalign.model.positions import position_table, scaled_positions
 from mmalign.model.readings import readings
 from mmalign.model.streams import Streams
 from mmalign.predictor.model import Model
+from mmalign.predictor.scaler import Scaler
 
 NO_GAPS = np.empty((0, 0), np.bool_)
 OF_ENCODER = 4
@@ -123,9 +124,8 @@ class PairRows:
         self.kernels: Any = kernels("model.kernels.batches")
         self.pairs: Any = kernels("model.kernels.pairs")
         backbone: Any = model.backbone
-        fusion, way = backbone.fuse, model.bank[model.modalities[0], model.modalities[1]]
-        self.fitter = cast(AlignmentDynamicsLearner, way.imputer).fitter
-        self.length_ratio = float(way.length_ratio)
+        fusion, self.way = backbone.fuse, model.bank[model.modalities[0], model.modalities[1]]
+        self.fitter = cast(AlignmentDynamicsLearner, self.way.imputer).fitter
         self.has_positions, self.readings = fusion.has_positions, readings(2)
         modules = *backbone.encoders, *fusion.readers
         self.sizes = [sizes_of(part.layers, backbone.encoders[0].dropout) for part in modules]
@@ -139,8 +139,7 @@ class PairRows:
         self.weights = [self.flat.weights[place] for place in places]
         self.slopes = [self.flat.slopes[place] for place in places]
         self.kernel, self.dim = backbone.encoders[0].project.kernel_size[0], len(parts[0][2])
-        self.outputs, scalers = backbone.outputs, cast(list[Any], model.scalers)
-        self.scales = [(one.mean.numpy(), (1 / one.scale).numpy()) for one in scalers]
+        self.outputs, self.scalers = backbone.outputs, cast(list[Scaler], model.scalers)
 
     def encode(self, number: int, batch: Streams) -> Encoded:
         """A modality that all clips have."""
@@ -151,7 +150,9 @@ class PairRows:
         given = take(self.kernels.given_room(starts, *shape))
         is_known = np.empty(int(starts[-1]), np.bool_)
         known = NO_GAPS if observed is None else observed.numpy()
-        scale = self.scales[number]
+        # Looked up anew: a checkpoint is loaded after this was made.
+        scaler = self.scalers[number]
+        scale = scaler.mean.numpy(), (1 / scaler.scale).numpy()
         self.kernels.lay_out(features, starts, known, *scale, self.kernel, is_known, given)
         x, weights = take(self.kernels.rows_room(starts, self.dim)), self.weights[number]
         space = take(self.kernels.begin_room(starts, *shape, self.dim))
@@ -189,7 +190,8 @@ class PairRows:
     def impute(self, source: Rows) -> Imputed:
         """What stands in for the victim: steps carried through the fitter's plan."""
         take, dim, window = self.arena.take, self.dim, self.fitter.window
-        lengths = np.maximum(np.round(source.lengths * self.length_ratio), 1).astype(np.int64)
+        ratio = float(self.way.length_ratio)
+        lengths = np.maximum(np.round(source.lengths * ratio), 1).astype(np.int64)
         goal = self.kernels.starts_of(lengths)
         plans = take(self.kernels.rows_room(source.starts, in_vectors(2 * window + 1)))
         space = take(self.pairs.plan_room(source.starts, dim))
