@@ -110,14 +110,14 @@ def test_a_model_with_compiled_layers_answers_by_its_reader_within_rounding(data
     predictor = model.fit(data["train"], valid=data["valid"]).fitted
     found = predictor.outputs(data["test"])
     asked = []
-    monkeypatch.setattr(prediction, "reader_of", asked.append)  # there is none
+    monkeypatch.setattr(prediction, "fresh_reader_of", asked.append)  # there is none
     by_torch = predictor.outputs(data["test"])
     assert asked == [predictor.model]
     torch.testing.assert_close(found, by_torch, atol=1e-5, rtol=1e-5)
 
 
 def test_a_model_with_torch_s_layers_never_asks_for_a_reader(model, data, monkeypatch):
-    monkeypatch.setattr(prediction, "reader_of", lambda _: pytest.fail("asked"))
+    monkeypatch.setattr(prediction, "fresh_reader_of", lambda _: pytest.fail("asked"))
     assert predictor_outputs_are_finite(model.fitted, data["test"])
 
 

@@ -18,7 +18,7 @@ from mmalign.model.kernels.products import tanh_of
 from mmalign.predictor import engine
 from mmalign.predictor.predictor import NonFiniteOutputError, Predictor
 from mmalign.predictor.reader import quick_answers, quick_outputs
-from mmalign.predictor.readers import reader_of
+from mmalign.predictor.readers import fresh_reader_of, reader_of
 from mmalign.training.config import Config
 from mmalign.training.methods import build_model
 from tests.data.test_columns import resident
@@ -136,6 +136,43 @@ def test_weights_that_change_are_noticed(model):
     with torch.no_grad():
         bias.sub_(1.0)
     np.testing.assert_allclose(after, before + 1, atol=1e-6)
+
+
+def assigned(network) -> None:
+    network.load_state_dict(doubled(network), assign=True)
+
+
+def doubled(network) -> dict[str, torch.Tensor]:
+    return {name: 2 * tensor for name, tensor in network.state_dict().items()}
+
+
+def moved(network) -> None:
+    weights = doubled(network)
+    network.to_empty(device="cpu").load_state_dict(weights)
+
+
+def rounded(network) -> None:
+    network.bfloat16().float()
+
+
+@pytest.mark.parametrize("change", [assigned, moved, rounded])
+def test_weights_elsewhere_are_noticed(change):
+    model = restless(mmalign.MMAlign(**KINDS["paper"], **TINY).fit(HOLES))
+    split = model.prepared(clips_of(model, 4, 9))
+    before = quick_outputs(model.fitted, split)
+    change(model.fitted.model)
+    found = quick_outputs(model.fitted, split)
+    assert not torch.allclose(found, before, atol=1e-4)
+    torch.testing.assert_close(found, model.fitted.outputs(split), atol=1e-4, rtol=1e-4)
+
+
+def test_a_fresh_reader_notices_what_happens_to_a_part_of_a_model():
+    model = restless(mmalign.MMAlign(**KINDS["paper"], **TINY).fit(HOLES))
+    split = model.prepared(clips_of(model, 4, 9))
+    network = model.fitted.model
+    before = fresh_reader_of(network).outputs(split)
+    network.backbone.head[2].bias = torch.nn.Parameter(network.backbone.head[2].bias + 1)
+    np.testing.assert_allclose(fresh_reader_of(network).outputs(split), before + 1, atol=1e-5)
 
 
 def test_what_is_not_covered_is_left_to_torch(model, monkeypatch):

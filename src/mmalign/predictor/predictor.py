@@ -18,7 +18,7 @@ from mmalign.imputers.bank import Direction
 from mmalign.model.streams import Streams, to_streams
 from mmalign.predictor.members import mean_outputs, member_prefix, split_members
 from mmalign.predictor.model import Model, main_loss
-from mmalign.predictor.readers import reader_of
+from mmalign.predictor.readers import fresh_reader_of
 from mmalign.predictor.tables import Answers, answer_table, in_terms_of
 
 EVALUATION_BATCH = 128
@@ -69,7 +69,7 @@ class Predictor:
         if len(split) == 0:
             return torch.empty(0, model.backbone.outputs)
         # Who asked for compiled layers has the answers of a compiled reader, within 1e-5.
-        reader = reader_of(model) if model.backbone.fuse.is_compiled else None
+        reader = fresh_reader_of(model) if model.backbone.fuse.is_compiled else None
         read = None if reader is None else reader.outputs(split)
         if read is not None:
             found = torch.from_numpy(read)
