@@ -1,5 +1,8 @@
 """Training without autograd: the same losses and weights, and the same memory of the optimiser."""
 
+from functools import partial
+
+import numpy as np
 import pytest
 import torch
 
@@ -215,11 +218,34 @@ def test_the_paper_s_pair_goes_directly_unless_something_is_in_the_way():
     assert not can_go_directly(both, config, **how)
 
 
-def test_memory_of_a_step_is_used_again():
-    training, missing = made(DirectTraining), some(3, is_complete=False)
-    training.epoch([], missing)
-    numbers = training.network.arena.numbers
-    training.epoch([], missing)
-    assert training.network.arena.numbers is numbers
-    taken = training.network.arena.take(10)
-    assert taken.shape == (10,)
+@pytest.mark.parametrize("is_complete", [True, False])
+def test_memory_of_a_step_is_used_again(is_complete):
+    batches = some(1, is_complete=is_complete) * 6
+    epoch = (batches, []) if is_complete else ([], batches)
+    seen = []
+
+    def look() -> None:
+        arena = small.network.arena
+        seen.append((arena.numbers, arena.used))
+
+    small, large = made(partial(DirectTraining, after_step=look)), made(DirectTraining)
+    small.network.arena.numbers = np.empty(100, np.float32)
+    small.epoch(*epoch)
+    *_, (before, used), (after, used_again) = seen
+    assert after is before
+    assert used_again == used
+    assert len(after) > 100
+    large.epoch(*epoch)
+    assert_same_bits(small, large)
+
+
+def test_between_epochs_no_memory_of_steps_is_kept():
+    """Members of an ensemble train in turn, and would each keep their own."""
+    training = made(DirectTraining)
+    complete, missing = some(2, is_complete=True), some(2, is_complete=False)
+    for train in (training.warm_up, partial(training.epoch, missing=missing)):
+        training.network.arena.take(3 << 20)
+        train(complete)
+        assert training.encoded == []
+        assert training.network.arena.used == 0
+        assert training.network.arena.numbers.size == 1 << 20

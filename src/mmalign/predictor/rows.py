@@ -90,10 +90,14 @@ class Arena:
     """Memory that every step takes anew; what was taken is lost when it is cleared."""
 
     def __init__(self) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Forget what was taken, and keep no more memory than at first."""
         self.numbers, self.used = np.empty(1 << 20, np.float32), 0
 
     def clear(self) -> None:
-        """Give everything back."""
+        """Let everything be taken again."""
         self.used = 0
 
     def take(self, count: int) -> Flat:

@@ -40,13 +40,19 @@ class DirectTraining(DenoisingTraining):
         """Lines 1 to 6: the backbone alone, on the complete split."""
         self.network.flat.load()
         super().warm_up(complete)
-        self.network.flat.store()
+        self._leave()
 
     def epoch(self, complete: Iterable[Streams], missing: Iterable[Streams]) -> None:
         """Lines 7 to 18: the complete split, then the missing split."""
         self.network.flat.load()
         super().epoch(complete, missing)
+        self._leave()
+
+    def _leave(self) -> None:
+        """Store what was learned; members of an ensemble do not keep the memory of their steps."""
         self.network.flat.store()
+        self.encoded = []
+        self.network.arena.release()
 
     def _known(self, batch: Streams) -> dict[str, Known]:
         network = self.network
