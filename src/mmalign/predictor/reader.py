@@ -69,7 +69,7 @@ def answers_to(
 
 def _read(predictor: Predictor, split: Split) -> tuple[Outputs, Engine] | None:
     """Finite outputs, and a reader they come from; None where there is none for these clips."""
-    found = _of_members(predictor, lambda reader: reader.outputs(split))
+    found = _of_members(predictor, lambda reader: reader.outputs(split, predictor.watch))
     if found is None:
         return None
     for outputs in found[0]:
