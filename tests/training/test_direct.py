@@ -1,5 +1,6 @@
 """Training without autograd: the same losses and weights, and the same memory of the optimiser."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -103,6 +104,39 @@ def test_losses_and_weights_after_20_steps_are_those_of_autograd(case):
         training.warm_up(complete)
         training.epoch(complete, missing)
     assert len(plain.losses["complete"]) + len(plain.losses["missing"]) == 20
+    assert_alike(plain, direct, atol=1e-5)
+
+
+def some_otherwise(count: int, *, without: str) -> list[Streams]:
+    """Batches of complete clips of which half lack a modality."""
+    found = []
+    for batch in some(count, is_complete=True):
+        lengths = dict(batch.lengths)
+        lengths[without] = lengths[without] * (torch.arange(8) % 2)
+        features = {name: own.clone() for name, own in batch.features.items()}
+        features[without][::2] = 0
+        found.append(replace(batch, lengths=lengths, features=features))
+    return found
+
+
+@pytest.mark.parametrize("without", PAIR)
+def test_batches_of_other_clips_than_the_paper_s_are_left_to_autograd(without):
+    complete = some(2, is_complete=True)
+    missing = some(2, is_complete=False)
+    missing[1:1] = some_otherwise(2, without=without)
+    plain, direct = made(DenoisingTraining), made(DirectTraining)
+    for training in (plain, direct):
+        training.epoch(complete, missing)
+    assert_alike(plain, direct, atol=1e-5)
+
+
+def test_a_complete_split_with_holes_is_left_to_autograd():
+    holed = some_otherwise(2, without="visual")
+    complete = [*some(1, is_complete=True), *holed, *some(2, is_complete=True)[1:]]
+    plain, direct = (made(k, contrastive_weight=0.0) for k in (DenoisingTraining, DirectTraining))
+    for training in (plain, direct):
+        training.warm_up(complete)
+        training.epoch(complete, [])
     assert_alike(plain, direct, atol=1e-5)
 
 

@@ -27,7 +27,11 @@ Slopes = Float32[np.ndarray, "clips outputs"]
 
 
 class DirectTraining(DenoisingTraining):
-    """`DenoisingTraining` of what `can_go_directly`; the fitter is left to autograd."""
+    """`DenoisingTraining` of what `can_go_directly`; the fitter is left to autograd.
+
+    So is a batch with other clips than the paper's, all of which have the visible modality, and the
+    victim in the complete split alone.
+    """
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -57,12 +61,20 @@ class DirectTraining(DenoisingTraining):
     def _known(self, batch: Streams) -> dict[str, Known]:
         network = self.network
         network.arena.clear()
+        self.encoded = []
+        if not all(bool(batch.is_present(name).all()) for name in self.model.modalities):
+            network.flat.store()
+            return super()._known(batch)
         self.encoded = [network.encode(number, batch) for number in range(2)]
         found = [network.known(encoded, batch) for encoded in self.encoded]
         return dict(zip(self.model.modalities, found, strict=True))
 
-    def _step_backbone(self, batch: Streams, _known: Mapping[str, Known]) -> None:
+    def _step_backbone(self, batch: Streams, known: Mapping[str, Known]) -> None:
         network, sides = self.network, self.encoded
+        if not sides:
+            super()._step_backbone(batch, known)
+            network.flat.load()
+            return
         network.flat.slopes[:] = 0
         answer = network.answer(*(side.rows for side in sides))
         loss, to_outputs = self._main_loss(answer.outputs, batch)
@@ -76,18 +88,24 @@ class DirectTraining(DenoisingTraining):
             network.encode_back(side, to_side)
         self._step("complete", loss, batch, self._moved(sides))
 
-    def _step_missing(self, batch: Streams, _companions: Iterator[Streams]) -> None:
+    def _step_missing(self, batch: Streams, companions: Iterator[Streams]) -> None:
         network = self.network
+        source, target = (batch.is_present(name) for name in self.model.modalities)
+        if not bool((source & ~target).all()):
+            network.flat.store()
+            super()._step_missing(batch, companions)
+            network.flat.load()
+            return
         network.arena.clear()
         network.flat.slopes[:] = 0
-        source = network.encode(0, batch)
-        imputed = network.impute(source.rows)
-        answer = network.answer(source.rows, imputed.rows)
+        visible = network.encode(0, batch)
+        imputed = network.impute(visible.rows)
+        answer = network.answer(visible.rows, imputed.rows)
         loss, to_outputs = self._main_loss(answer.outputs, batch)
-        to_source, to_imputed = network.answer_back(answer, to_outputs)
-        network.impute_back(imputed, to_imputed, source.rows, to_source)
-        network.encode_back(source, to_source)
-        self._step("missing", loss, batch, self._moved([source]))
+        to_visible, to_imputed = network.answer_back(answer, to_outputs)
+        network.impute_back(imputed, to_imputed, visible.rows, to_visible)
+        network.encode_back(visible, to_visible)
+        self._step("missing", loss, batch, self._moved([visible]))
 
     def _moved(self, sides: list[Encoded]) -> Bool[np.ndarray, " tensors"]:
         """Which tensors a step changes: those that the loss depends on.
