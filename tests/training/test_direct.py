@@ -10,6 +10,7 @@ import torch
 from mmalign.data import Classification, Regression
 from mmalign.imputers import Direction
 from mmalign.model.streams import Streams
+from mmalign.predictor.scaling import AS_PRINTED, Scaling
 from mmalign.training.config import Config
 from mmalign.training.denoise import DenoisingTraining, make_optimizers
 from mmalign.training.direct import DirectTraining, can_go_directly, denoising_training
@@ -57,11 +58,11 @@ def some(count: int, *, is_complete: bool, task=NUMBER, ratio=1.0, has_gaps=Fals
     return found
 
 
-def made(kind, *, task=NUMBER, ratio=1.0, has_gaps=False, **changes):
+def made(kind, *, task=NUMBER, ratio=1.0, has_gaps=False, scalings=None, **changes):
     defaults = {"dim": 16, "heads": 2, "window": 4, "dropout": 0.0, "compiled_layers": True}
     config = Config(**(defaults | changes))
     torch.manual_seed(0)
-    model = build_model(config, task, DIMS, [Direction(*PAIR)])
+    model = build_model(config, task, DIMS, [Direction(*PAIR)], scalings)
     model.label_mean.fill_(0.3)
     model.label_scale.fill_(1.7)
     model.bank[PAIR].length_ratio.fill_(ratio)
@@ -229,6 +230,7 @@ def test_a_loss_that_is_no_number_names_its_clips(is_complete):
         {"step_contrast_weight": 0.1},
         {"average": 0.9},
         {"method": "zero-fill"},
+        {"scalings": {"text": Scaling(centre=True), "visual": AS_PRINTED}},
     ],
 )
 def test_what_is_not_covered_is_left_to_autograd(changes):
@@ -246,6 +248,7 @@ def test_the_paper_s_pair_goes_directly_unless_something_is_in_the_way():
     assert can_go_directly(model, config, **how)
     assert type(denoising_training(model, training.optimizers, config)) is DirectTraining
     assert not can_go_directly(model, config, **(how | {"longest": 513}))
+    assert not can_go_directly(model, config, **(how | {"world": World(rank=0, size=2)}))
     assert not can_go_directly(model, config, **(how | {"missing_loss": meta_loss}))
     torch.manual_seed(0)
     both = build_model(config, NUMBER, DIMS, [Direction(*PAIR), Direction(*PAIR[::-1])])
