@@ -29,8 +29,8 @@ from mmalign.predictor.model import Model
 from mmalign.predictor.scaler import Scaler
 
 NO_GAPS = np.empty((0, 0), np.bool_)
-OF_ENCODER = 4
-"""Tensors of an encoder before its layers: convolution, its bias, [CLS] and gap."""
+CLS, GAP = 2, 3
+"""Places of two tensors of an encoder, after its convolution and bias and before its layers."""
 
 Starts = Int64[np.ndarray, " clips_and_one"]
 Lengths = Int64[np.ndarray, " clips"]
@@ -142,7 +142,7 @@ class PairRows:
         places = [self.flat.part(span.start, span.stop) for span in self.spans]
         self.weights = [self.flat.weights[place] for place in places]
         self.slopes = [self.flat.slopes[place] for place in places]
-        self.kernel, self.dim = backbone.encoders[0].project.kernel_size[0], len(parts[0][2])
+        self.kernel, self.dim = backbone.encoders[0].project.kernel_size[0], len(parts[0][CLS])
         self.outputs, self.scalers = backbone.outputs, cast(list[Scaler], model.scalers)
 
     def encode(self, number: int, batch: Streams) -> Encoded:

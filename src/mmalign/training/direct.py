@@ -13,7 +13,7 @@ from mmalign.model.compiled_layers import LONGEST, can_be_compiled
 from mmalign.model.hidden import Known
 from mmalign.model.streams import Streams
 from mmalign.predictor.model import Model
-from mmalign.predictor.rows import OF_ENCODER, Encoded, PairRows, Rows
+from mmalign.predictor.rows import CLS, GAP, Encoded, PairRows, Rows
 from mmalign.predictor.scaling import AS_PRINTED
 from mmalign.training.config import Config
 from mmalign.training.denoise import DenoisingTraining, MissingLoss, Optimizers, diverged
@@ -110,15 +110,15 @@ class DirectTraining(DenoisingTraining):
     def _moved(self, sides: list[Encoded]) -> Bool[np.ndarray, " tensors"]:
         """Which tensors a step changes: those that the loss depends on.
 
-        A gap that is in no clip, and of a victim that is not there all but its [CLS], are left.
+        Left alone are: the gap vector of an encoder whose clips have no gaps; and, where the victim
+        is missing, its whole encoder but [CLS], which opens the imputed sequence.
         """
         is_moved = np.array([place is not None for place in self.network.flat.places])
         for span in self.network.spans[len(sides) : 2]:
             is_moved[span.start : span.stop] = False
-            is_moved[span.start + OF_ENCODER - 2] = True
+            is_moved[span.start + CLS] = True
         for side in sides:
-            gap = self.network.spans[side.number].start + OF_ENCODER - 1
-            is_moved[gap] &= side.has_gaps
+            is_moved[self.network.spans[side.number].start + GAP] &= side.has_gaps
         return is_moved
 
     def _step(
