@@ -61,6 +61,19 @@ def test_the_table_of_three_modalities(tmp_path):
     assert_same(network.table({"test": HOLES["test"]}), model.table({"test": HOLES["test"]}))
 
 
+def test_a_watch_sees_the_clips_of_a_table(pair):
+    network, seen = saved_network(pair[1], not_asked), []
+
+    def watch(groups, total):
+        for group in groups:
+            seen.append((len(group), total))
+            yield group
+
+    network.watch_with(watch)
+    network.table({"test": TWO["test"]})
+    assert seen == [(len(TWO["test"]), 1)]
+
+
 def test_the_rest_is_left_to_the_whole_model(pair):
     model, folder = pair
     network = saved_network(folder, lambda: model)

@@ -9,6 +9,7 @@ import torch
 import mmalign
 from mmalign.data import Protocol
 from mmalign.errors import DataError
+from mmalign.predictor import engine
 from mmalign.predictor import predictor as prediction
 from mmalign.training.losses import TrainingError
 from mmalign.training.selection import choose_gate
@@ -40,8 +41,8 @@ def test_the_gate_mixes_both_predictions(model, data):
     torch.testing.assert_close(mixed, 0.25 * with_victim + 0.75 * imputed)
 
 
-def test_a_watch_sees_every_batch_and_changes_nothing(model, data, monkeypatch):
-    monkeypatch.setattr(prediction, "EVALUATION_BATCH", 5)
+def watched_sizes(predictor, split) -> list[int]:
+    """Clips of each batch that a watch sees, and which changes nothing."""
     seen = []
 
     def watch(batches, total):
@@ -49,10 +50,17 @@ def test_a_watch_sees_every_batch_and_changes_nothing(model, data, monkeypatch):
             seen.append((len(batch), total))
             yield batch
 
-    watched = replace(model.fitted, watch=watch).outputs(data["test"])
-    assert torch.equal(watched, model.fitted.outputs(data["test"]))
-    assert sum(size for size, _ in seen) == len(data["test"])
+    watched = replace(predictor, watch=watch).outputs(split)
+    assert torch.equal(watched, predictor.outputs(split))
     assert {total for _, total in seen} == {len(seen)}
+    return [size for size, _ in seen]
+
+
+def test_a_watch_sees_every_batch_and_changes_nothing(model, data, monkeypatch):
+    monkeypatch.setattr(prediction, "EVALUATION_BATCH", 5)
+    sizes = watched_sizes(model.fitted, data["test"])
+    assert sum(sizes) == len(data["test"])
+    assert max(sizes) == 5
 
 
 def test_an_output_that_is_no_number_is_no_prediction(model):
@@ -104,20 +112,34 @@ def test_the_gate_is_saved_with_the_model(data, tmp_path):
     assert float(mmalign.load(tmp_path / "saved").fitted.model.gate) == 0.5
 
 
-def test_a_model_with_compiled_layers_answers_by_its_reader_within_rounding(data, monkeypatch):
+@pytest.fixture(scope="module")
+def compiled(data):
     settings = {**SETTINGS, "dim": 16, "compiled_layers": True}
     model = mmalign.MMAlign("visible", "victim", **settings)
-    predictor = model.fit(data["train"], valid=data["valid"]).fitted
+    return model.fit(data["train"], valid=data["valid"]).fitted
+
+
+def test_a_watch_sees_groups_that_kernels_answer(compiled, data, monkeypatch):
+    monkeypatch.setattr(engine, "CHUNK", 5)
+    sizes = watched_sizes(compiled, data["test"])
+    assert sum(sizes) == len(data["test"])
+    assert max(sizes) == 5
+
+
+def test_a_model_with_compiled_layers_answers_by_its_reader_within_rounding(
+    compiled, data, monkeypatch
+):
+    predictor = compiled
     found = predictor.outputs(data["test"])
     asked = []
-    monkeypatch.setattr(prediction, "reader_of", asked.append)  # there is none
+    monkeypatch.setattr(prediction, "fresh_reader_of", asked.append)  # there is none
     by_torch = predictor.outputs(data["test"])
     assert asked == [predictor.model]
     torch.testing.assert_close(found, by_torch, atol=1e-5, rtol=1e-5)
 
 
 def test_a_model_with_torch_s_layers_never_asks_for_a_reader(model, data, monkeypatch):
-    monkeypatch.setattr(prediction, "reader_of", lambda _: pytest.fail("asked"))
+    monkeypatch.setattr(prediction, "fresh_reader_of", lambda _: pytest.fail("asked"))
     assert predictor_outputs_are_finite(model.fitted, data["test"])
 
 

@@ -1,19 +1,27 @@
 """The reader answers as the network does: any number of modalities, any pattern, gaps."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 import mmalign
+from mmalign.data import Regression, Split, columns
 from mmalign.data.clip import Clip
+from mmalign.data.columns import StoredColumn
 from mmalign.data.gaps import with_gaps
+from mmalign.data.pickles import map_file
+from mmalign.imputers import Direction
 from mmalign.model.kernels.products import tanh_of
 from mmalign.predictor import engine
-from mmalign.predictor.predictor import NonFiniteOutputError
+from mmalign.predictor.predictor import NonFiniteOutputError, Predictor
 from mmalign.predictor.reader import quick_answers, quick_outputs
-from mmalign.predictor.readers import reader_of
+from mmalign.predictor.readers import fresh_reader_of, reader_of
+from mmalign.training.config import Config
+from mmalign.training.methods import build_model
+from tests.data.test_columns import resident
 from tests.training.joint import TINY, restless, whole_twin, with_holes
 
 TWIN = whole_twin()
@@ -130,6 +138,43 @@ def test_weights_that_change_are_noticed(model):
     np.testing.assert_allclose(after, before + 1, atol=1e-6)
 
 
+def assigned(network) -> None:
+    network.load_state_dict(doubled(network), assign=True)
+
+
+def doubled(network) -> dict[str, torch.Tensor]:
+    return {name: 2 * tensor for name, tensor in network.state_dict().items()}
+
+
+def moved(network) -> None:
+    weights = doubled(network)
+    network.to_empty(device="cpu").load_state_dict(weights)
+
+
+def rounded(network) -> None:
+    network.bfloat16().float()
+
+
+@pytest.mark.parametrize("change", [assigned, moved, rounded])
+def test_weights_elsewhere_are_noticed(change):
+    model = restless(mmalign.MMAlign(**KINDS["paper"], **TINY).fit(HOLES))
+    split = model.prepared(clips_of(model, 4, 9))
+    before = quick_outputs(model.fitted, split)
+    change(model.fitted.model)
+    found = quick_outputs(model.fitted, split)
+    assert not torch.allclose(found, before, atol=1e-4)
+    torch.testing.assert_close(found, model.fitted.outputs(split), atol=1e-4, rtol=1e-4)
+
+
+def test_a_fresh_reader_notices_what_happens_to_a_part_of_a_model():
+    model = restless(mmalign.MMAlign(**KINDS["paper"], **TINY).fit(HOLES))
+    split = model.prepared(clips_of(model, 4, 9))
+    network = model.fitted.model
+    before = fresh_reader_of(network).outputs(split)
+    network.backbone.head[2].bias = torch.nn.Parameter(network.backbone.head[2].bias + 1)
+    np.testing.assert_allclose(fresh_reader_of(network).outputs(split), before + 1, atol=1e-5)
+
+
 def test_what_is_not_covered_is_left_to_torch(model, monkeypatch):
     for method in ("smil", "mfm"):
         other = mmalign.MMAlign(method=method, **TINY).fit(HOLES)
@@ -160,6 +205,30 @@ def test_read_only_features_are_not_compiled_for(model):
     counts = len(reader_of(model.fitted.model).kernels.encode_all.signatures)
     np.testing.assert_array_equal(model.predict_proba({"m1": steps}), expected)
     assert len(reader_of(model.fitted.model).kernels.encode_all.signatures) == counts
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="Linux tells what is resident")
+@pytest.mark.parametrize("ask", [Predictor.outputs, quick_outputs])
+def test_a_mapped_split_is_not_in_memory_as_a_whole(ask, tmp_path, monkeypatch):
+    monkeypatch.setattr(columns, "AT_ONCE", 1 << 20)
+    clips, steps, dim = 1 << 9, 16, 1 << 10
+    torch.rand(clips * steps * dim).numpy().tofile(tmp_path / "numbers")  # 32 MB
+    starts, lengths = 4 * steps * dim * np.arange(clips), np.full(clips, steps)
+    config = Config(dim=16, heads=2, window=4, dropout=0.0, compiled_layers=True)
+    both = build_model(config, Regression(-3, 3), {"a": dim, "b": dim}, [Direction("a", "b")])
+    predictor = Predictor(both, Regression(-3, 3))
+
+    def split(count: int) -> Split:
+        stored = np.frombuffer(map_file(tmp_path / "numbers"), dtype=np.uint8)
+        column = StoredColumn(stored, starts, lengths, dim)
+        ids = tuple(map(str, range(clips)))
+        return Split(ids, None, {"a": column, "b": column}).select(range(count))
+
+    few = ask(predictor, split(40))  # what is computed once
+    whole, before = split(clips), resident()
+    found = ask(predictor, whole)
+    assert resident() - before < 16 << 20
+    torch.testing.assert_close(found[:40], few, atol=1e-6, rtol=1e-5)
 
 
 def test_the_fraction_is_a_hyperbolic_tangent():

@@ -1,11 +1,16 @@
 """Training without autograd: the same losses and weights, and the same memory of the optimiser."""
 
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
 import pytest
 import torch
 
 from mmalign.data import Classification, Regression
 from mmalign.imputers import Direction
 from mmalign.model.streams import Streams
+from mmalign.predictor.scaling import AS_PRINTED, Scaling
 from mmalign.training.config import Config
 from mmalign.training.denoise import DenoisingTraining, make_optimizers
 from mmalign.training.direct import DirectTraining, can_go_directly, denoising_training
@@ -53,11 +58,11 @@ def some(count: int, *, is_complete: bool, task=NUMBER, ratio=1.0, has_gaps=Fals
     return found
 
 
-def made(kind, *, task=NUMBER, ratio=1.0, has_gaps=False, **changes):
+def made(kind, *, task=NUMBER, ratio=1.0, has_gaps=False, scalings=None, **changes):
     defaults = {"dim": 16, "heads": 2, "window": 4, "dropout": 0.0, "compiled_layers": True}
     config = Config(**(defaults | changes))
     torch.manual_seed(0)
-    model = build_model(config, task, DIMS, [Direction(*PAIR)])
+    model = build_model(config, task, DIMS, [Direction(*PAIR)], scalings)
     model.label_mean.fill_(0.3)
     model.label_scale.fill_(1.7)
     model.bank[PAIR].length_ratio.fill_(ratio)
@@ -84,6 +89,11 @@ def assert_alike(one: DenoisingTraining, other: DenoisingTraining, *, atol: floa
         torch.testing.assert_close(found, weight, rtol=0, msg=name, atol=close)
 
 
+def assert_same_bits(one: DenoisingTraining, other: DenoisingTraining) -> None:
+    for mine, theirs in zip(one.model.parameters(), other.model.parameters(), strict=True):
+        assert torch.equal(mine, theirs)
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_losses_and_weights_after_20_steps_are_those_of_autograd(case):
     changes = CASES[case]
@@ -95,6 +105,39 @@ def test_losses_and_weights_after_20_steps_are_those_of_autograd(case):
         training.warm_up(complete)
         training.epoch(complete, missing)
     assert len(plain.losses["complete"]) + len(plain.losses["missing"]) == 20
+    assert_alike(plain, direct, atol=1e-5)
+
+
+def some_otherwise(count: int, *, without: str) -> list[Streams]:
+    """Batches of complete clips of which half lack a modality."""
+    found = []
+    for batch in some(count, is_complete=True):
+        lengths = dict(batch.lengths)
+        lengths[without] = lengths[without] * (torch.arange(8) % 2)
+        features = {name: own.clone() for name, own in batch.features.items()}
+        features[without][::2] = 0
+        found.append(replace(batch, lengths=lengths, features=features))
+    return found
+
+
+@pytest.mark.parametrize("without", PAIR)
+def test_batches_of_other_clips_than_the_paper_s_are_left_to_autograd(without):
+    complete = some(2, is_complete=True)
+    missing = some(2, is_complete=False)
+    missing[1:1] = some_otherwise(2, without=without)
+    plain, direct = made(DenoisingTraining), made(DirectTraining)
+    for training in (plain, direct):
+        training.epoch(complete, missing)
+    assert_alike(plain, direct, atol=1e-5)
+
+
+def test_a_complete_split_with_holes_is_left_to_autograd():
+    holed = some_otherwise(2, without="visual")
+    complete = [*some(1, is_complete=True), *holed, *some(2, is_complete=True)[1:]]
+    plain, direct = (made(k, contrastive_weight=0.0) for k in (DenoisingTraining, DirectTraining))
+    for training in (plain, direct):
+        training.warm_up(complete)
+        training.epoch(complete, [])
     assert_alike(plain, direct, atol=1e-5)
 
 
@@ -137,8 +180,7 @@ def test_a_resumed_epoch_gives_the_same_bits():
     for training in (one, other):
         torch.manual_seed(2)
         training.epoch(complete, missing)
-    for mine, theirs in zip(one.model.parameters(), other.model.parameters(), strict=True):
-        assert torch.equal(mine, theirs)
+    assert_same_bits(one, other)
 
 
 def test_hidden_features_of_a_missing_victim_are_never_read():
@@ -148,8 +190,24 @@ def test_hidden_features_of_a_missing_victim_are_never_read():
     for batch in missing:
         batch.features["visual"] = torch.full((8, 20, 4), torch.nan)
     spoiled.epoch([], missing)
-    for mine, theirs in zip(clean.model.parameters(), spoiled.model.parameters(), strict=True):
-        assert torch.equal(mine, theirs)
+    assert_same_bits(clean, spoiled)
+
+
+def test_scales_and_the_ratio_of_lengths_that_are_loaded_count():
+    """As where a run goes on: its checkpoint is loaded after all else was made."""
+    complete, missing = some(3, is_complete=True), some(4, is_complete=False)
+
+    def rescaled(model, *others) -> DirectTraining:
+        for scaler in model.scalers:
+            scaler.mean.fill_(1.0)
+            scaler.scale.fill_(2.5)
+        return DirectTraining(model, *others)
+
+    expected, loaded = made(rescaled, ratio=0.6), made(DirectTraining)
+    loaded.model.load_state_dict(expected.model.state_dict())
+    for training in (expected, loaded):
+        training.epoch(complete, missing)
+    assert_same_bits(expected, loaded)
 
 
 @pytest.mark.parametrize("is_complete", [True, False])
@@ -172,6 +230,7 @@ def test_a_loss_that_is_no_number_names_its_clips(is_complete):
         {"step_contrast_weight": 0.1},
         {"average": 0.9},
         {"method": "zero-fill"},
+        {"scalings": {"text": Scaling(centre=True), "visual": AS_PRINTED}},
     ],
 )
 def test_what_is_not_covered_is_left_to_autograd(changes):
@@ -189,17 +248,41 @@ def test_the_paper_s_pair_goes_directly_unless_something_is_in_the_way():
     assert can_go_directly(model, config, **how)
     assert type(denoising_training(model, training.optimizers, config)) is DirectTraining
     assert not can_go_directly(model, config, **(how | {"longest": 513}))
+    assert not can_go_directly(model, config, **(how | {"world": World(rank=0, size=2)}))
     assert not can_go_directly(model, config, **(how | {"missing_loss": meta_loss}))
     torch.manual_seed(0)
     both = build_model(config, NUMBER, DIMS, [Direction(*PAIR), Direction(*PAIR[::-1])])
     assert not can_go_directly(both, config, **how)
 
 
-def test_memory_of_a_step_is_used_again():
-    training, missing = made(DirectTraining), some(3, is_complete=False)
-    training.epoch([], missing)
-    numbers = training.network.arena.numbers
-    training.epoch([], missing)
-    assert training.network.arena.numbers is numbers
-    taken = training.network.arena.take(10)
-    assert taken.shape == (10,)
+@pytest.mark.parametrize("is_complete", [True, False])
+def test_memory_of_a_step_is_used_again(is_complete):
+    batches = some(1, is_complete=is_complete) * 6
+    epoch = (batches, []) if is_complete else ([], batches)
+    seen = []
+
+    def look() -> None:
+        arena = small.network.arena
+        seen.append((arena.numbers, arena.used))
+
+    small, large = made(partial(DirectTraining, after_step=look)), made(DirectTraining)
+    small.network.arena.numbers = np.empty(100, np.float32)
+    small.epoch(*epoch)
+    *_, (before, used), (after, used_again) = seen
+    assert after is before
+    assert used_again == used
+    assert len(after) > 100
+    large.epoch(*epoch)
+    assert_same_bits(small, large)
+
+
+def test_between_epochs_no_memory_of_steps_is_kept():
+    """Members of an ensemble train in turn, and would each keep their own."""
+    training = made(DirectTraining)
+    complete, missing = some(2, is_complete=True), some(2, is_complete=False)
+    for train in (training.warm_up, partial(training.epoch, missing=missing)):
+        training.network.arena.take(3 << 20)
+        train(complete)
+        assert training.encoded == []
+        assert training.network.arena.used == 0
+        assert training.network.arena.numbers.size == 1 << 20

@@ -130,8 +130,13 @@ def _zero_gaps(
     return observed
 
 
-Watch = Callable[[Iterator[Batch], int], Iterator[Batch]]
-"""Passes batches on, told how many there will be; a progress bar is one."""
+Watch = Callable[[Iterator[Any], int], Iterator[Any]]
+"""Passes batches, or groups of rows, on, told how many there will be; a progress bar is one."""
+
+
+def unwatched(batches: Iterator[Any], _: int) -> Iterator[Any]:
+    """The batches, shown to nobody."""
+    return batches
 
 
 class Batches:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool
 
+from mmalign.data.batching import Watch, unwatched
 from mmalign.data.intake import with_labels_that_fit
 from mmalign.data.non_finite import cleaned
 from mmalign.data.split import Split
@@ -16,7 +17,6 @@ from mmalign.errors import DataError
 from mmalign.estimator.cleaning import Cleaning, cleaning_of
 from mmalign.estimator.contract import MMAlign
 from mmalign.files import standing_directory
-from mmalign.predictor.engine import Watch
 from mmalign.predictor.features import check_features, readable, with_modalities
 from mmalign.predictor.tables import answer_table
 from mmalign.runs.experts_artifact import is_of_experts
@@ -45,6 +45,7 @@ class SavedNetwork:
         self._reading = reading
         self._non_finite = non_finite
         self._whole = whole
+        self._watch: Watch = unwatched
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -58,7 +59,7 @@ class SavedNetwork:
 
     def watch_with(self, watch: Watch) -> None:
         """Let `watch` see groups of clips go by that are predicted from now on."""
-        self._reading.engine.watch = watch
+        self._watch = watch
 
     def table(self, splits: Mapping[str, Split]) -> pa.Table:
         """Predictions, and which modalities each clip had: one row per clip.
@@ -68,7 +69,8 @@ class SavedNetwork:
         """
         try:
             found = {
-                name: self._reading.answers(self._prepared(split)) for name, split in splits.items()
+                name: self._reading.answers(self._prepared(split), self._watch)
+                for name, split in splits.items()
             }
         except DataError:
             found = dict.fromkeys(splits)

@@ -13,6 +13,7 @@ from typing import Any, cast
 import numpy as np
 from jaxtyping import Float32
 
+from mmalign.data.batching import Watch, unwatched
 from mmalign.data.clip import Steps
 from mmalign.data.split import Split
 from mmalign.model.lines import Flat, in_vectors, packed_fitter, padded
@@ -29,9 +30,6 @@ Lengths = list[list[int]]
 
 Outputs = Float32[np.ndarray, "clips outputs"]
 Scale = Callable[[Steps], Steps]
-
-Watch = Callable[[Iterator[list[int]], int], Iterator[list[int]]]
-"""From groups of rows and their number to the same groups, which it sees go by."""
 
 CHUNK = 32
 """Clips whose hidden sequences are in memory at once."""
@@ -78,7 +76,6 @@ class Engine:
 
     def __init__(self, parts: Parts, kernels: Any) -> None:
         self.kernels = kernels
-        self.watch: Watch = lambda groups, _: groups
         self.names, self.scalers, weights = parts.names, parts.scalers, parts.weights
         backbone = under(weights, "backbone.")
         encoders = [under(backbone, f"encoders.{n}.") for n in range(len(self.names))]
@@ -108,23 +105,29 @@ class Engine:
         width = encoder["project.weight"].shape[1]
         return np.zeros(width, np.float32), np.ones(width, np.float32)
 
-    def outputs(self, split: Split) -> Float32[np.ndarray, "clips outputs"] | None:
+    def outputs(self, split: Split, watch: Watch = unwatched) -> Outputs | None:
         """Raw outputs of the model, one row a clip; None where a clip is too long."""
         columns = [split.sequences[name] for name in self.names]
-        return self.outputs_of([list(row) for row in zip(*columns, strict=True)])
+        sizes = np.stack([split.lengths(name) for name in self.names], axis=1).tolist()
+        # Taken when its group's turn comes: a list of all would map a whole file into memory.
+        return self._read(sizes, lambda row: [column[row] for column in columns], watch)
 
     def outputs_of(self, clips: list[Row]) -> Outputs | None:
         """The same for the sequences of each clip."""
         sizes = [[0 if steps is None else len(steps) for steps in clip] for clip in clips]
+        return self._read(sizes, clips.__getitem__, unwatched)
+
+    def _read(self, sizes: Lengths, clip_at: Callable[[int], Row], watch: Watch) -> Outputs | None:
+        """Outputs of clips of these sizes, which are asked for group by group."""
         if max(map(max, sizes), default=LONGEST + 1) > LONGEST:
             return None
-        if len(clips) == 1:
-            return self._answers(clips, sizes)
-        found = np.empty((len(clips), self.count), np.float32)
+        if len(sizes) == 1:  # nothing to watch
+            return self._answers([clip_at(0)], sizes)
+        found = np.empty((len(sizes), self.count), np.float32)
         groups = list(_chunks(sizes))
-        for rows in self.watch(iter(groups), len(groups)):
+        for rows in watch(iter(groups), len(groups)):
             present = [sizes[row] for row in rows]
-            found[rows] = self._answers([clips[row] for row in rows], present)
+            found[rows] = self._answers([clip_at(row) for row in rows], present)
         return found
 
     def _answers(self, clips: list[Row], present: Lengths) -> Outputs:

@@ -1,6 +1,6 @@
 """Predictions of a model on a split, and their metrics."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from mmalign.data.batching import Batch, Batches, Watch
+from mmalign.data.batching import Batch, Batches, Watch, unwatched
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task
 from mmalign.errors import DataError, MMAlignError
@@ -18,16 +18,11 @@ from mmalign.imputers.bank import Direction
 from mmalign.model.streams import Streams, to_streams
 from mmalign.predictor.members import mean_outputs, member_prefix, split_members
 from mmalign.predictor.model import Model, main_loss
-from mmalign.predictor.readers import reader_of
+from mmalign.predictor.readers import fresh_reader_of
 from mmalign.predictor.tables import Answers, answer_table, in_terms_of
 
 EVALUATION_BATCH = 128
 EVALUATION_CELLS = 1 << 20
-
-
-def unwatched(batches: Iterator[Batch], _: int) -> Iterator[Batch]:
-    """The batches, shown to nobody."""
-    return batches
 
 
 class NonFiniteOutputError(DataError):
@@ -41,7 +36,7 @@ class Predictor:
     Attributes:
         model: The first one, whose plans and stand-ins are shown.
         task: What is predicted.
-        watch: Sees batches go by.
+        watch: Sees batches go by, or groups of clips where kernels answer.
         others: Further members: trained on the same clips, and scaled alike.
     """
 
@@ -69,8 +64,8 @@ class Predictor:
         if len(split) == 0:
             return torch.empty(0, model.backbone.outputs)
         # Who asked for compiled layers has the answers of a compiled reader, within 1e-5.
-        reader = reader_of(model) if model.backbone.fuse.is_compiled else None
-        read = None if reader is None else reader.outputs(split)
+        reader = fresh_reader_of(model) if model.backbone.fuse.is_compiled else None
+        read = None if reader is None else reader.outputs(split, self.watch)
         if read is not None:
             found = torch.from_numpy(read)
             check_finite(found, split.ids)

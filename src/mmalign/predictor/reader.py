@@ -16,7 +16,7 @@ from mmalign.data.split import Split
 from mmalign.data.task import Labels
 from mmalign.predictor.engine import Engine, Outputs
 from mmalign.predictor.members import mean_outputs
-from mmalign.predictor.plain import Row, plain_rows
+from mmalign.predictor.plain import plain_rows
 from mmalign.predictor.predictor import Predictor, check_finite
 from mmalign.predictor.readers import reader_of
 from mmalign.predictor.tables import in_terms_of
@@ -60,7 +60,7 @@ def answers_to(
         DataError: If clips are refused, or an output is not finite.
     """
     rows = plain_rows(clips, predictor.features(), needed)
-    found = None if rows is None else _of_members(predictor, rows)
+    found = None if rows is None else _of_members(predictor, lambda reader: reader.outputs_of(rows))
     if found is None or not all(map(_is_finite, found[0])):
         return quick_answers(predictor, prepare(clips))
     outputs, reader = _together(*found)
@@ -69,8 +69,7 @@ def answers_to(
 
 def _read(predictor: Predictor, split: Split) -> tuple[Outputs, Engine] | None:
     """Finite outputs, and a reader they come from; None where there is none for these clips."""
-    columns = [split.sequences[name] for name in predictor.modalities]
-    found = _of_members(predictor, [list(row) for row in zip(*columns, strict=True)])
+    found = _of_members(predictor, lambda reader: reader.outputs(split, predictor.watch))
     if found is None:
         return None
     for outputs in found[0]:
@@ -79,10 +78,12 @@ def _read(predictor: Predictor, split: Split) -> tuple[Outputs, Engine] | None:
     return _together(*found)
 
 
-def _of_members(predictor: Predictor, rows: list[Row]) -> tuple[list[Outputs], Engine] | None:
+def _of_members(
+    predictor: Predictor, ask: Callable[[Engine], Outputs | None]
+) -> tuple[list[Outputs], Engine] | None:
     """Outputs of each member, and the reader of the first one."""
     readers = [reader for model in predictor.members if (reader := reader_of(model)) is not None]
-    read = [found for reader in readers if (found := reader.outputs_of(rows)) is not None]
+    read = [found for reader in readers if (found := ask(reader)) is not None]
     return (read, readers[0]) if len(read) == len(predictor.members) else None
 
 

@@ -30,14 +30,23 @@ _readers: WeakKeyDictionary[Model, tuple[list[Tensor], int, Engine | None]] = We
 def reader_of(model: Model) -> Engine | None:
     """The reader of a model as its weights are now; None where kernels do not cover it.
 
-    It is made again when weights were changed in place, or moved.
+    It is made again when weights were changed in place, and when the model was moved or was given
+    another state. To look at all tensors would take a good part of a prediction of one clip: where
+    a part of the model alone got others, only `fresh_reader_of` tells.
     """
     tensors, state, reader = _readers.get(model, ([], 0, None))
-    if not tensors or _state(tensors) != state:
+    # Moving a model, or assigning a state, gives it other buffers.
+    if not tensors or tensors[0] is not model.gate or _state(tensors) != state:
         tensors = [*model.buffers(), *model.parameters()]
         reader = _engine(model) if _is_covered(model) else None
         _readers[model] = tensors, _state(tensors), reader
     return reader
+
+
+def fresh_reader_of(model: Model) -> Engine | None:
+    """The same made anew, whatever has happened to the model; that takes some milliseconds."""
+    _readers.pop(model, None)
+    return reader_of(model)
 
 
 _VERSION = attrgetter("_version")

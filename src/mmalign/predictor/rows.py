@@ -26,10 +26,11 @@ from mmalign.model.positions import position_table, scaled_positions
 from mmalign.model.readings import readings
 from mmalign.model.streams import Streams
 from mmalign.predictor.model import Model
+from mmalign.predictor.scaler import Scaler
 
 NO_GAPS = np.empty((0, 0), np.bool_)
-OF_ENCODER = 4
-"""Tensors of an encoder before its layers: convolution, its bias, [CLS] and gap."""
+CLS, GAP = 2, 3
+"""Places of two tensors of an encoder, after its convolution and bias and before its layers."""
 
 Starts = Int64[np.ndarray, " clips_and_one"]
 Lengths = Int64[np.ndarray, " clips"]
@@ -89,10 +90,14 @@ class Arena:
     """Memory that every step takes anew; what was taken is lost when it is cleared."""
 
     def __init__(self) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Forget what was taken, and keep no more memory than at first."""
         self.numbers, self.used = np.empty(1 << 20, np.float32), 0
 
     def clear(self) -> None:
-        """Give everything back."""
+        """Let everything be taken again."""
         self.used = 0
 
     def take(self, count: int) -> Flat:
@@ -123,9 +128,8 @@ class PairRows:
         self.kernels: Any = kernels("model.kernels.batches")
         self.pairs: Any = kernels("model.kernels.pairs")
         backbone: Any = model.backbone
-        fusion, way = backbone.fuse, model.bank[model.modalities[0], model.modalities[1]]
-        self.fitter = cast(AlignmentDynamicsLearner, way.imputer).fitter
-        self.length_ratio = float(way.length_ratio)
+        fusion, self.way = backbone.fuse, model.bank[model.modalities[0], model.modalities[1]]
+        self.fitter = cast(AlignmentDynamicsLearner, self.way.imputer).fitter
         self.has_positions, self.readings = fusion.has_positions, readings(2)
         modules = *backbone.encoders, *fusion.readers
         self.sizes = [sizes_of(part.layers, backbone.encoders[0].dropout) for part in modules]
@@ -138,9 +142,8 @@ class PairRows:
         places = [self.flat.part(span.start, span.stop) for span in self.spans]
         self.weights = [self.flat.weights[place] for place in places]
         self.slopes = [self.flat.slopes[place] for place in places]
-        self.kernel, self.dim = backbone.encoders[0].project.kernel_size[0], len(parts[0][2])
-        self.outputs, scalers = backbone.outputs, cast(list[Any], model.scalers)
-        self.scales = [(one.mean.numpy(), (1 / one.scale).numpy()) for one in scalers]
+        self.kernel, self.dim = backbone.encoders[0].project.kernel_size[0], len(parts[0][CLS])
+        self.outputs, self.scalers = backbone.outputs, cast(list[Scaler], model.scalers)
 
     def encode(self, number: int, batch: Streams) -> Encoded:
         """A modality that all clips have."""
@@ -151,7 +154,9 @@ class PairRows:
         given = take(self.kernels.given_room(starts, *shape))
         is_known = np.empty(int(starts[-1]), np.bool_)
         known = NO_GAPS if observed is None else observed.numpy()
-        scale = self.scales[number]
+        # Looked up anew: a checkpoint is loaded after this was made.
+        scaler = self.scalers[number]
+        scale = scaler.mean.numpy(), (1 / scaler.scale).numpy()
         self.kernels.lay_out(features, starts, known, *scale, self.kernel, is_known, given)
         x, weights = take(self.kernels.rows_room(starts, self.dim)), self.weights[number]
         space = take(self.kernels.begin_room(starts, *shape, self.dim))
@@ -189,7 +194,8 @@ class PairRows:
     def impute(self, source: Rows) -> Imputed:
         """What stands in for the victim: steps carried through the fitter's plan."""
         take, dim, window = self.arena.take, self.dim, self.fitter.window
-        lengths = np.maximum(np.round(source.lengths * self.length_ratio), 1).astype(np.int64)
+        ratio = float(self.way.length_ratio)
+        lengths = np.maximum(np.round(source.lengths * ratio), 1).astype(np.int64)
         goal = self.kernels.starts_of(lengths)
         plans = take(self.kernels.rows_room(source.starts, in_vectors(2 * window + 1)))
         space = take(self.pairs.plan_room(source.starts, dim))

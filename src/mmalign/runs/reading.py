@@ -15,6 +15,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_arrays
 
 from mmalign.align.kernels.kept import Kernel
+from mmalign.data.batching import Watch, unwatched
 from mmalign.data.names import check_names
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Task, task_from_json
@@ -57,9 +58,9 @@ class Reading:
     features: dict[str, int]
     pair: Ends | None
 
-    def answers(self, split: Split) -> Answers | None:
+    def answers(self, split: Split, watch: Watch = unwatched) -> Answers | None:
         """What it says of clips that were checked; None if a clip is too long or its answer odd."""
-        outputs = self.engine.outputs(split)
+        outputs = self.engine.outputs(split, watch)
         if outputs is None or not math.isfinite(outputs.sum()):
             return None
         labels, shares = in_terms_of(self.task, outputs, *self.engine.label_scale), None

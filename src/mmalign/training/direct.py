@@ -13,7 +13,7 @@ from mmalign.model.compiled_layers import LONGEST, can_be_compiled
 from mmalign.model.hidden import Known
 from mmalign.model.streams import Streams
 from mmalign.predictor.model import Model
-from mmalign.predictor.rows import OF_ENCODER, Encoded, PairRows, Rows
+from mmalign.predictor.rows import CLS, GAP, Encoded, PairRows, Rows
 from mmalign.predictor.scaling import AS_PRINTED
 from mmalign.training.config import Config
 from mmalign.training.denoise import DenoisingTraining, MissingLoss, Optimizers, diverged
@@ -27,7 +27,11 @@ Slopes = Float32[np.ndarray, "clips outputs"]
 
 
 class DirectTraining(DenoisingTraining):
-    """`DenoisingTraining` of what `can_go_directly`; the fitter is left to autograd."""
+    """`DenoisingTraining` of what `can_go_directly`; the fitter is left to autograd.
+
+    So is a batch with other clips than the paper's, all of which have the visible modality, and the
+    victim in the complete split alone.
+    """
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -40,23 +44,37 @@ class DirectTraining(DenoisingTraining):
         """Lines 1 to 6: the backbone alone, on the complete split."""
         self.network.flat.load()
         super().warm_up(complete)
-        self.network.flat.store()
+        self._leave()
 
     def epoch(self, complete: Iterable[Streams], missing: Iterable[Streams]) -> None:
         """Lines 7 to 18: the complete split, then the missing split."""
         self.network.flat.load()
         super().epoch(complete, missing)
+        self._leave()
+
+    def _leave(self) -> None:
+        """Store what was learned; members of an ensemble do not keep the memory of their steps."""
         self.network.flat.store()
+        self.encoded = []
+        self.network.arena.release()
 
     def _known(self, batch: Streams) -> dict[str, Known]:
         network = self.network
         network.arena.clear()
+        self.encoded = []
+        if not all(bool(batch.is_present(name).all()) for name in self.model.modalities):
+            network.flat.store()
+            return super()._known(batch)
         self.encoded = [network.encode(number, batch) for number in range(2)]
         found = [network.known(encoded, batch) for encoded in self.encoded]
         return dict(zip(self.model.modalities, found, strict=True))
 
-    def _step_backbone(self, batch: Streams, _known: Mapping[str, Known]) -> None:
+    def _step_backbone(self, batch: Streams, known: Mapping[str, Known]) -> None:
         network, sides = self.network, self.encoded
+        if not sides:
+            super()._step_backbone(batch, known)
+            network.flat.load()
+            return
         network.flat.slopes[:] = 0
         answer = network.answer(*(side.rows for side in sides))
         loss, to_outputs = self._main_loss(answer.outputs, batch)
@@ -70,31 +88,37 @@ class DirectTraining(DenoisingTraining):
             network.encode_back(side, to_side)
         self._step("complete", loss, batch, self._moved(sides))
 
-    def _step_missing(self, batch: Streams, _companions: Iterator[Streams]) -> None:
+    def _step_missing(self, batch: Streams, companions: Iterator[Streams]) -> None:
         network = self.network
+        source, target = (batch.is_present(name) for name in self.model.modalities)
+        if not bool((source & ~target).all()):
+            network.flat.store()
+            super()._step_missing(batch, companions)
+            network.flat.load()
+            return
         network.arena.clear()
         network.flat.slopes[:] = 0
-        source = network.encode(0, batch)
-        imputed = network.impute(source.rows)
-        answer = network.answer(source.rows, imputed.rows)
+        visible = network.encode(0, batch)
+        imputed = network.impute(visible.rows)
+        answer = network.answer(visible.rows, imputed.rows)
         loss, to_outputs = self._main_loss(answer.outputs, batch)
-        to_source, to_imputed = network.answer_back(answer, to_outputs)
-        network.impute_back(imputed, to_imputed, source.rows, to_source)
-        network.encode_back(source, to_source)
-        self._step("missing", loss, batch, self._moved([source]))
+        to_visible, to_imputed = network.answer_back(answer, to_outputs)
+        network.impute_back(imputed, to_imputed, visible.rows, to_visible)
+        network.encode_back(visible, to_visible)
+        self._step("missing", loss, batch, self._moved([visible]))
 
     def _moved(self, sides: list[Encoded]) -> Bool[np.ndarray, " tensors"]:
         """Which tensors a step changes: those that the loss depends on.
 
-        A gap that is in no clip, and of a victim that is not there all but its [CLS], are left.
+        Left alone are: the gap vector of an encoder whose clips have no gaps; and, where the victim
+        is missing, its whole encoder but [CLS], which opens the imputed sequence.
         """
         is_moved = np.array([place is not None for place in self.network.flat.places])
         for span in self.network.spans[len(sides) : 2]:
             is_moved[span.start : span.stop] = False
-            is_moved[span.start + OF_ENCODER - 2] = True
+            is_moved[span.start + CLS] = True
         for side in sides:
-            gap = self.network.spans[side.number].start + OF_ENCODER - 1
-            is_moved[gap] &= side.has_gaps
+            is_moved[self.network.spans[side.number].start + GAP] &= side.has_gaps
         return is_moved
 
     def _step(
