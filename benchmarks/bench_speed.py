@@ -21,16 +21,14 @@ are like MOSI's: random features of its sizes and lengths, 1,284 clips of 12 ste
 import argparse
 import json
 import math
-import os
 import platform
 import resource
 import subprocess
 import sys
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +36,8 @@ import numpy as np
 import torch
 
 import mmalign
-from mmalign.data import Protocol, Regression, Split, smartwatch, write_native
+from commands import Part, command, mosei, peak
+from mmalign.data import Protocol, Regression, Split, smartwatch
 from mmalign.data.batching import Batches, make_batch
 from mmalign.imputers import Direction
 from mmalign.model.adamw import clip_gradients
@@ -61,9 +60,6 @@ LENGTHS = (1024, 4096, 16384, 65536)
 HOUR = 360_000
 BAND = 32
 SENSORS = {"accelerometer": 6, "gyroscope": 6}
-MOSEI = {"train": 16_000, "valid": 2_300, "test": 4_700}
-
-Part = dict[str, Any]
 
 
 def part(title: str, times: Mapping[str, Times], at_least: Mapping[str, float]) -> Part:
@@ -275,10 +271,6 @@ def one_hour(kind: str) -> dict[str, float]:
     return {"seconds": seconds, "megabytes": peak(resource.getrusage(resource.RUSAGE_SELF))}
 
 
-def peak(usage: resource.struct_rusage) -> float:
-    return usage.ru_maxrss / (1024 if sys.platform != "darwin" else 1024**2)
-
-
 def experts_clip() -> Part:
     from bench_experts import NAMES, fit_minirocket
 
@@ -305,55 +297,6 @@ def experts_training() -> Part:
     }
     title = "experts: a whole training on the smartwatch; sktime: one for each of three subsets"
     return part(title, take_turns(work, 1), {"sktime MiniRocket + ridge": 0.2})
-
-
-def mosei() -> Part:
-    with tempfile.TemporaryDirectory() as folder:
-        # By another process: a child begins with the peak of memory of the one that starts it.
-        subprocess.run([sys.executable, __file__, "--mosei-to", f"{folder}/data"], check=True)
-        costs = {
-            "train": trained_on(folder, "run"),
-            "train, compiled_layers": trained_on(folder, "fast", "--set", "compiled_layers=true"),
-        }
-    title = "mmalign train, one epoch, 23,000 clips of 20 steps on average (text 300, visual 35)"
-    return {"title": title, "costs": costs}
-
-
-def trained_on(folder: str, run: str, *settings: str) -> dict[str, float]:
-    """What a training takes in a process of its own."""
-    command = ["train", f"{folder}/data", "--visible", "text", "--victim", "visual"]
-    command += ["--survival", "0.1", "--out", f"{folder}/{run}"]
-    command += ["--set", "epochs=1", "--set", "warm_up=0", *settings]
-    return cost_of(command)
-
-
-def cost_of(command: list[str]) -> dict[str, float]:
-    """CPU seconds and the peak of memory of one command."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "mmalign", *command],
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        stdout=subprocess.DEVNULL,
-    )
-    _, status, usage = os.wait4(process.pid, 0)
-    if status:
-        raise SystemExit(f"mmalign {command[0]} ended with {status}")
-    return {"seconds": usage.ru_utime + usage.ru_stime, "megabytes": peak(usage)}
-
-
-def command() -> Part:
-    """`mmalign predict` of 100 clips, imports included; the fastest of five."""
-    watch = smartwatch()
-    some = replace(watch, splits={"test": watch["test"].select(range(100))})
-    names = {"experts": {"epochs": 1}, "network": {"visible": "accelerometer"}}
-    names["network"] |= {"victim": "gyroscope", "epochs": 1, "warm_up": 0}
-    costs = {}
-    with tempfile.TemporaryDirectory() as folder:
-        write_native(some, f"{folder}/data")
-        for name, settings in names.items():
-            mmalign.MMAlign(**settings).fit(watch["train"]).save(f"{folder}/{name}")
-            asked = ["predict", f"{folder}/{name}", f"{folder}/data", "--out", f"{folder}/out.csv"]
-            costs[name] = min((cost_of(asked) for _ in range(5)), key=lambda c: c["seconds"])
-    return {"title": "mmalign predict of 100 clips, from start to end", "costs": costs}
 
 
 PARTS: dict[str, Callable[[], Part]] = {
@@ -393,13 +336,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", help="parts with commas between them")
     parser.add_argument("--hour-of", help=argparse.SUPPRESS)
-    parser.add_argument("--mosei-to", help=argparse.SUPPRESS)
     given = parser.parse_args()
     torch.set_num_threads(1)
-    if given.mosei_to:
-        data = mosi_like(MOSEI, {"text": 300, "visual": 35}, mean_steps=20)
-        write_native(data, given.mosei_to)
-        return
     if given.hour_of:
         print(json.dumps(one_hour(given.hour_of)))
         return

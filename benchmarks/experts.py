@@ -248,15 +248,16 @@ def show(rows: list[dict]) -> None:
         place = row["study"], row["survival"], row["victim"]
         for name, value in row["scores"].items():
             cells[*place, name][row["system"]][row["seed"]].append(value)
-    counts = defaultdict(int)
+    counts, numbers = defaultdict(int), of_numbers(rows)
     for (study, survival, victim, name), systems in cells.items():
         means = {s: {k: np.mean(v) for k, v in seeds.items()} for s, seeds in systems.items()}
-        text = ", ".join(f"{s} {cell(list(found.values()))}" for s, found in means.items())
+        digits = 3 if study in numbers else 1
+        text = ", ".join(f"{s} {cell(list(found.values()), digits)}" for s, found in means.items())
         seeds = sorted(set(means.get("experts", {})) & set(means.get("MiniRocket", {})))
         if len(seeds) > 1:
             pair = [[float(means[s][seed]) for seed in seeds] for s in ("experts", "MiniRocket")]
-            found, digits = paired_difference(*pair), decimals(pair[0])
-            gain = -found.mean if digits == 3 else found.mean
+            found = paired_difference(*pair)
+            gain = -found.mean if study in numbers else found.mean  # of errors, less is better
             sign = "better" if gain > 0 else "worse" if gain < 0 else "level"
             counts[("clearly " if found.is_clear else "") + sign] += 1
             low, high = f"{found.low:+.{digits}f}", f"{found.high:+.{digits}f}"
@@ -277,13 +278,13 @@ def show(rows: list[dict]) -> None:
         print("  " + ", ".join(f"{name} {np.mean(values):.1f}" for name, values in errors.items()))
 
 
-def decimals(values: list[float]) -> int:
-    """Three for errors of regressions, of which less is better; one for accuracies in percent."""
-    return 3 if max(values) < 10 else 1
+def of_numbers(rows: list[dict]) -> set[str]:
+    """Studies whose labels are numbers: scores are errors, and no row of experts tells how sure."""
+    sure = {row["study"] for row in rows if any(name.startswith("ece ") for name in row["facts"])}
+    return {row["study"] for row in rows} - sure
 
 
-def cell(values: list[float]) -> str:
-    digits = decimals(values)
+def cell(values: list[float], digits: int) -> str:
     spread = np.std(values, ddof=1) if len(values) > 1 else 0.0
     return f"{np.mean(values):.{digits}f} ± {spread:.{digits}f} ({len(values)})"
 

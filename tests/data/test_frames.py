@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -177,6 +178,29 @@ def test_labels_that_hugging_face_has_no_name_for():
     assert clip.label == "walk"  # as dataset.with_format("numpy") gives it
     with pytest.raises(DataError, match=r"label 7 is outside 0\.\.1"):
         clips_from_rows(HuggingFace([{"wrist": [[0.0]], "label": 7}]), ["wrist"])
+
+
+@pytest.mark.parametrize("label", [True, np.True_, np.array(1), torch.tensor(1), np.uint8(1)])
+def test_whatever_is_a_whole_number_names_a_class(label):
+    """NumPy's True stayed True, while Python's became the name of class 1."""
+    (clip,) = clips_from_rows(HuggingFace([{"wrist": [[0.0]], "label": label}]), ["wrist"])
+    assert clip.label == "walk"
+
+
+@pytest.mark.parametrize("label", [np.array([0, 1]), torch.tensor(1.5), torch.tensor([0, 1])])
+def test_labels_that_are_no_index_are_refused_in_words(label):
+    """They were a TypeError where classes have names."""
+    with pytest.raises(DataError, match="clip clip0: the label is neither a name nor a number"):
+        clips_from_rows(HuggingFace([{"wrist": [[0.0]], "label": label}]), ["wrist"])
+
+
+def test_rows_that_are_no_dicts_of_names():
+    """They were an AttributeError and a TypeError."""
+    for rows, kind in ((WRIST, "str"), ([["a", 1]], "list"), ([None], "NoneType")):
+        with pytest.raises(DataError, match=f"dicts, got one of {kind}.*clips_from_frames"):
+            clips_from_rows(rows, ["wrist"])
+    with pytest.raises(DataError, match="no row has a column 'wrist'; there are 7, pose"):
+        clips_from_rows([{"pose": [[0.0]], 7: 1}], ["wrist"])
 
 
 def test_tables_that_unpack_to_far_more_than_their_size_are_refused(tmp_path):

@@ -50,6 +50,15 @@ def test_the_paper_s_equations_and_baselines_have_a_home():
     assert len(code_spans(page, r"(mmalign(?:\.\w+)+)")) >= 15
 
 
+def test_names_in_docstrings_and_comments_exist():
+    for file in (ROOT / "src").rglob("*.py"):
+        named = set(
+            re.findall(r"`(?:[^`\n]* )?(mmalign(?:\.\w+)+)", file.read_text(encoding="utf-8"))
+        )
+        missing = [name for name in named if not exists(name)]
+        assert not missing, f"{file.name}: {missing}"
+
+
 def test_names_are_found_and_missed():
     assert exists("mmalign.model.backbone.Backbone.imputed")
     assert not exists("mmalign.model.backbone.Backbone.imagined")

@@ -71,6 +71,7 @@ def test_the_arguments_choose_the_kind(arguments, settings, kind):
         ((), {"modalities": ["a", "a"]}, "one or more different names"),
         ((), {"modalities": "text"}, "a list of names"),
         ((), {"seed": -1, "epochs": 0}, "seed must be .*; epochs must be"),
+        ((), {"seed": True, "epochs": True}, "seed must .* True; epochs must .* True"),
         ((), {"visibel": "a"}, "did you mean 'visible'"),
         ((), {"device": "cuda"}, "experts compute on the CPU"),
     ],

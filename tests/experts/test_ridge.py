@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge as Oracle
 
+from mmalign.errors import DataError
+from mmalign.experts import ridge
 from mmalign.experts.ridge import fit_ridge
 
 RNG = np.random.default_rng(0)
@@ -65,3 +67,27 @@ def test_features_that_never_change_predict_the_mean():
     assert np.isfinite(fit.held_out).all()
     assert fit.ridge.predict(np.full((2, 4), 7.0)) == pytest.approx(np.full((2, 1), 3.0))
     assert fit.held_out[:, 0] == pytest.approx([4.0, 3.5, 1.5])
+
+
+def test_a_matrix_that_is_not_positive_definite_has_no_inverse():
+    """LAPACK leaves finite numbers behind, and says so only in a flag that nobody read."""
+    gram = np.array([[1.0, 2.0], [2.0, 1.0]])  # with eigenvalues 3 and -1
+    assert ridge._inverse(gram, 0.5) is None
+    np.testing.assert_allclose(ridge._inverse(gram, 1.5), np.linalg.inv(gram + 1.5 * np.eye(2)))
+
+
+def test_the_search_stays_away_from_penalties_that_are_not_enough(monkeypatch):
+    """Rounding can make the products of clips indefinite; here it does as if by much."""
+    solve, least = ridge._inverse, [0.0]
+    monkeypatch.setattr(
+        ridge, "_inverse", lambda gram, penalty: solve(gram - least[0] * np.eye(30), penalty)
+    )
+    clean = FEATURES @ np.ones((50, 1))
+    usual = fit_ridge(FEATURES, clean)
+    least[0] = 20 * usual.penalty
+    fit = fit_ridge(FEATURES, clean)
+    assert fit.penalty > least[0]
+    assert np.isfinite(fit.held_out).all()
+    least[0] = 1e9
+    with pytest.raises(DataError, match="no ridge can be fitted"):
+        fit_ridge(FEATURES, clean)

@@ -75,13 +75,13 @@ def test_a_network_of_an_earlier_version_reads_every_step(length):
 
 def test_maxima_of_no_steps_or_of_many_are_refused():
     state = fitted(40)[0].state()
-    for wrong in (0, 5, -2):
+    for wrong in (0, 5, -2, 2.7):
         with pytest.raises(ValueError, match=f"maxima of {wrong} steps"):
             TapsExpert().restore(state | {"numbers": np.append(state["numbers"][:5], wrong)})
 
 
 def test_means_of_no_steps_or_of_very_many_are_refused():
     state = fitted(640)[0].state()
-    for wrong in (0, 17, -3):
+    for wrong in (0, 17, -3, 4.5):
         with pytest.raises(ValueError, match=f"means of {wrong} steps"):
             TapsExpert().restore(state | {"numbers": np.append(state["numbers"][:4], wrong)})

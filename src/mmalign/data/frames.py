@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from operator import index
-from typing import Any, SupportsIndex
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -95,7 +95,8 @@ def clips_from_rows(
         group: Column with the person or video.
 
     Raises:
-        DataError: If a row has none of the modalities, or a sequence is not a table of numbers.
+        DataError: If a row is no dict or has none of the modalities, or a sequence is not a table
+            of numbers.
 
     >>> clips_from_rows([{"file": "x.wav", "label": "run", "wrist": [[0.5], [1.0]]}], ["wrist"])
     [Clip('clip0', 'run', wrist [2, 1])]
@@ -110,19 +111,35 @@ def clips_from_rows(
     given = []
     columns: set[str] = set()
     for row in rows:
+        if not isinstance(row, Mapping):
+            raise DataError(
+                f"expected rows that are dicts, got one of {type(row).__name__}",
+                fix="Give tables (pandas, Polars, Arrow) to clips_from_frames.",
+            )
         columns |= row.keys()
         found = {name: row.get(name) for name in modalities}
         facts = {name: row[column] for name, column in taken.items() if row.get(column) is not None}
-        if names is not None and isinstance(facts.get("label"), SupportsIndex):
-            facts["label"] = _class_name(index(facts["label"]), names)
+        place = _whole(facts.get("label"))
+        if names is not None and place is not None:
+            facts["label"] = _class_name(place, names)
         given.append(found | facts | ({"id": row[id]} if row.get(id) is not None else {}))
     if given and columns.isdisjoint(modalities):
         asked = ", ".join(map(repr, modalities))
         raise DataError(
-            f"no row has a column {asked}; there are {', '.join(sorted(columns))}",
+            f"no row has a column {asked}; there are {', '.join(sorted(map(str, columns)))}",
             fix="Name the columns that are modalities.",
         )
     return list(gathered(given))
+
+
+def _whole(label: Any) -> int | None:
+    """The label as a whole number, False and True as 0 and 1; None if it is something else."""
+    if isinstance(label, np.bool_):  # which, unlike bool, is no index
+        return int(label)
+    try:
+        return index(label)
+    except TypeError:  # arrays and tensors have an index only if they hold one whole number
+        return None
 
 
 def _class_name(label: int, names: Sequence[str]) -> str | None:

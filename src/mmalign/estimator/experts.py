@@ -234,12 +234,17 @@ def _problems(
     modalities: Sequence[str] | None, seed: Any, epochs: Any, device: str, method: str
 ) -> list[str]:
     problems = modality_problems(modalities)
-    if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**32:
+    if not _is_whole(seed) or not 0 <= seed < 2**32:
         problems.append(f"seed must be an integer in 0..2**32-1, got {seed!r}")
-    if not isinstance(epochs, int | np.integer) or epochs < 1:
+    if not _is_whole(epochs) or epochs < 1:
         problems.append(f"epochs must be an integer >= 1, got {epochs!r}")
     if device not in ("auto", "cpu"):
         problems.append(f"device {device!r} cannot be used: experts compute on the CPU")
     if method != KIND:
         problems.append(f"method {method!r} needs another model: MMAlign(visible=…, victim=…)")
     return problems
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether it is an integer, as True and False are not, though Python says so."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)

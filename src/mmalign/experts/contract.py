@@ -64,7 +64,7 @@ class Expert(ABC):
     """Learns the sequences of one modality, of any length and width.
 
     It never sees a clip that lacks its modality. The same lesson gives the same evidence, and the
-    evidence of a clip does not depend on the clips beside it.
+    evidence of a clip does not depend on the clips beside it, but for the rounding of float32.
     """
 
     @abstractmethod

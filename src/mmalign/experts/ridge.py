@@ -77,7 +77,8 @@ def fit_ridge(
     Penalties are tried from a moderate one on, as long as the error falls.
 
     Raises:
-        DataError: If features are so large that their squares overflow.
+        DataError: If features are so large that their squares overflow, or no penalty is enough to
+            solve for weights.
     """
     mean, scale, standard = _standardised(features)
     intercept = targets.mean(axis=0)
@@ -88,21 +89,34 @@ def fit_ridge(
     @cache
     def tried(place: int) -> tuple[float, np.ndarray, np.ndarray]:
         penalty = float(size * penalties[place])
-        shrunk = penalty * _inverse(gram, penalty)
+        inverse = _inverse(gram, penalty)
+        if inverse is None:
+            return np.inf, centred, centred
+        shrunk = penalty * inverse
         residual = shrunk @ centred
         left_out = _without(shrunk, residual, groups)
         return float(np.mean(left_out**2)), residual / penalty, left_out
 
     best = _lowest(len(penalties), lambda place: tried(place)[0])
-    _, dual, left_out = tried(best)
+    error, dual, left_out = tried(best)
+    if np.isinf(error):
+        raise DataError(
+            "no ridge can be fitted: no penalty outweighs the rounding of its products",
+            fix="If the features are sound, please report this.",
+        )
     weights = standard.T @ dual.astype(standard.dtype)
     ridge = Ridge(mean, scale, weights.astype(np.float64), intercept)
     return Fit(ridge, targets - left_out, float(size * penalties[best]))
 
 
 def _lowest(places: int, height: Callable[[int], float]) -> int:
-    """Where it goes up to both sides, found by going down from the first third."""
+    """Where it goes up to both sides, found by going down from the first third.
+
+    Where that is infinitely high, the way down begins at the next place that is not.
+    """
     here = places // 3
+    while np.isinf(height(here)) and here < places - 1:
+        here += 1
     while True:
         around = [place for place in (here, here - 1, here + 1) if 0 <= place < places]
         lowest = min(around, key=height)
@@ -113,14 +127,16 @@ def _lowest(places: int, height: Callable[[int], float]) -> int:
 
 def _inverse(
     gram: Float[np.ndarray, "clips clips"], penalty: float
-) -> Float[np.ndarray, "clips clips"]:
-    """(gram + penalty I)^-1."""
+) -> Float[np.ndarray, "clips clips"] | None:
+    """(gram + penalty I)^-1; None if that is not positive definite, which LAPACK only tells."""
     from scipy.linalg.lapack import dpotrf, dpotri  # which predictions need not wait for
 
     # Fortran's order of a symmetric matrix is its own: nothing is copied or turned.
-    factor, _ = dpotrf((gram + penalty * np.eye(len(gram))).T, overwrite_a=True)
-    upper, _ = dpotri(factor, overwrite_c=True)
-    return np.asarray(upper + np.triu(upper, 1).T)
+    factor, fault = dpotrf((gram + penalty * np.eye(len(gram))).T, overwrite_a=True)
+    if fault:
+        return None
+    upper, fault = dpotri(factor, overwrite_c=True)
+    return None if fault else np.asarray(upper + np.triu(upper, 1).T)
 
 
 def _standardised(

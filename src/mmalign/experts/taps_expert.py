@@ -82,20 +82,28 @@ class TapsExpert(Expert):
         """Take over what `state` gave."""
         gain, self.mean, self.scale, blocks, *later = map(float, state["numbers"])
         # Files of earlier versions end before the strides, or before both.
-        together, stride = (*map(int, later), *(1, 1)[len(later) :])
-        if not 1 <= together <= MOST_TOGETHER:
-            raise ValueError(f"means of {together} steps")
-        if not 1 <= stride <= MOST_STRIDE:
-            raise ValueError(f"maxima of {stride} steps")
-        self.together = together
+        together, stride = later + [1.0] * (2 - len(later))
+        self.together = _in_a_row("means", together, MOST_TOGETHER)
+        maxima = _in_a_row("maxima", stride, MOST_STRIDE)
         centre, mean, scale = (state[f"inputs/{name}"] for name in ("centre", "mean", "scale"))
         self.inputs = Inputs(bool(centre.item()), mean, scale)
         weights = {k: np.array(v, np.float32) for k, v in under(state, "network").items()}
-        self.network = Taps(weights, gain, stride)
+        self.network = Taps(weights, gain, maxima)
         self.network.check_shapes(channels=len(mean))
         if blocks != self.network.blocks:
             raise ValueError(f"{blocks:g} blocks, but arrays of {self.network.blocks}")
         self.dim = len(weights["norm.weight"])
+
+
+def _in_a_row(what: str, steps: float, most: int) -> int:
+    """How many steps in a row become one, if that is a whole number that a network may have.
+
+    Raises:
+        ValueError: If it is not.
+    """
+    if not (steps.is_integer() and 1 <= steps <= most):
+        raise ValueError(f"{what} of {steps:g} steps")
+    return int(steps)
 
 
 def batches_by_length(lengths: Sequence[int]) -> Iterator[list[int]]:

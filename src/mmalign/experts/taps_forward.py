@@ -37,14 +37,14 @@ TOGETHER = 480
 def read_clips(seen, bounds, flat, starts, turned, stem, stride, offsets, outputs):
     """Fills ``outputs`` ``[clips, outputs]`` with the evidence of each clip."""
     clips, start = len(bounds) - 1, 0
+    seeds = np.zeros((len(starts) - 7) // BLOCK_PARTS, np.uint32)  # nothing is dropped
     while start < clips:
         end = end_of_few(bounds, start)
-        own = bounds[start : end + 1] - bounds[start]
-        steps = last_steps(
-            *(seen[bounds[start] : bounds[end]], own),
-            *(flat, starts, turned, stem, stride, offsets),
-        )
-        read_steps(steps, thinned_bounds(own, stride), flat, starts, outputs[start:end])
+        fewer, steps = read_few(
+            *(seen[bounds[start] : bounds[end]], bounds[start : end + 1] - bounds[start]),
+            *(flat, starts, turned, stem, stride, offsets, seeds, NEVER, 1),
+        )[:2]
+        read_steps(steps[-1], fewer, flat, starts, outputs[start:end])
         start = end
 
 
@@ -60,28 +60,37 @@ def end_of_few(bounds, start):
 
 @compiled
 @no_type_check
-def last_steps(seen, bounds, flat, starts, turned, stem, stride, offsets):
-    """The steps of the last block, without dropout."""
+def read_few(seen, bounds, flat, starts, turned, stem, stride, offsets, seeds, dropped, kept):
+    """Reads a few clips that go together; of blocks, what slopes need is kept of the last ``kept``.
+
+    Gives bounds of the steps that blocks see, and the steps of the stem and of each block; what
+    blocks leave behind, as `read_block` takes it; of the stem, what it read, room for its products,
+    and its steps with what slopes of its norm need.
+    """
     blocks, dim = (len(starts) - 7) // BLOCK_PARTS, starts[2] - starts[1]
     rows = len(seen)
     found, first = room_for(rows, dim), np.empty((rows, dim), np.float32)
     around = np.empty((apart_rows(bounds, stem), seen.shape[1]), np.float32)
     read_stem(seen, bounds, turned, stem, dim, around, found)
-    nothing, normal = np.zeros((rows, dim), np.float32), np.empty((rows, dim), np.float32)
-    scales, biases = np.empty(rows, np.float32), vector(flat, starts, 1)
+    nothing, normal_first = np.zeros((rows, dim), np.float32), np.empty((rows, dim), np.float32)
+    scales_first, biases = np.empty(rows, np.float32), vector(flat, starts, 1)
     norm = vector(flat, starts, 2), vector(flat, starts, 3), NEVER, NEVER
-    finish(found, found, dim, biases, nothing, *norm, first, normal, scales)
+    finish(found, found, dim, biases, nothing, *norm, first, normal_first, scales_first)
     fewer = thinned_bounds(bounds, stride)
     steps = np.zeros((blocks + 1, fewer[-1] + SPARE, dim), np.float32)
     fill_thinned(first, bounds, stride, fewer, steps[0])
-    highest = np.zeros((fewer[-1] + SPARE, dim), np.float32)
-    apart = np.empty((apart_rows(fewer, offsets), dim // 4), np.float32)
-    left = apart, highest, normal[: fewer[-1]], scales
-    at = len(stem) * seen.shape[1] * dim
+    apart = np.empty((kept, apart_rows(fewer, offsets), dim // 4), np.float32)
+    highest = np.zeros((kept, fewer[-1] + SPARE, dim), np.float32)
+    normal = np.empty((kept, fewer[-1], dim), np.float32)
+    scales = np.empty((kept, fewer[-1]), np.float32)
     for b in range(blocks):
-        place = at + b * block_room(dim, offsets)
-        read_block(b, steps, fewer, flat, starts, turned, place, offsets, NEVER, NEVER, *left)
-    return steps[blocks]
+        n = b % kept
+        left = apart[n], highest[n], normal[n], scales[n]
+        at = len(stem) * seen.shape[1] * dim + b * block_room(dim, offsets)
+        chance = seeds[b], dropped
+        read_block(b, steps, fewer, flat, starts, turned, at, offsets, *chance, *left)
+    of_stem = around, found, (first, normal_first, scales_first)
+    return fewer, steps, (apart, highest, normal, scales), of_stem
 
 
 @compiled

@@ -18,22 +18,17 @@ from mmalign.experts.taps_forward import (
     STEM_PARTS,
     apart_place,
     apart_rows,
-    block_room,
     end_of_few,
-    read_block,
-    read_stem,
+    read_few,
     set_apart,
     turn_weights,
     turned_room,
     vector,
 )
 from mmalign.experts.taps_kernels import (
-    fill_thinned,
-    finish,
     finish_backward,
     spread_highest,
     spread_thinned,
-    thinned_bounds,
 )
 from mmalign.experts.taps_products import SPARE, add_transposed_product, room_for
 from mmalign.experts.taps_read_out import read_out
@@ -110,39 +105,23 @@ def add_slopes_of_few(
     slopes,
 ):
     """The same for a few clips that go together."""
-    rows, blocks, dim = len(seen), seeds.shape[1] - 1, starts[2] - starts[1]
-    around = np.empty((apart_rows(bounds, stem), seen.shape[1]), np.float32)
-    found = room_for(rows, dim)
-    read_stem(seen, bounds, turned, stem, dim, around, found)
-    biases, gain, shift = vector(flat, starts, 1), vector(flat, starts, 2), vector(flat, starts, 3)
-    norm = gain, shift, NEVER, NEVER
-    first, normal_first = np.empty((rows, dim), np.float32), np.empty((rows, dim), np.float32)
-    scales_first = np.empty(rows, np.float32)
-    nothing = np.zeros((rows, dim), np.float32)
-    finish(found, found, dim, biases, nothing, *norm, first, normal_first, scales_first)
-    fewer = thinned_bounds(bounds, stride)
-    steps = np.zeros((blocks + 1, fewer[-1] + SPARE, dim), np.float32)  # of the stem, of blocks
-    fill_thinned(first, bounds, stride, fewer, steps[0])
-    normal = np.empty((blocks, fewer[-1], dim), np.float32)
-    scales = np.empty((blocks, fewer[-1]), np.float32)
-    highest = np.zeros((blocks, fewer[-1] + SPARE, dim), np.float32)
-    apart = np.empty((blocks, apart_rows(fewer, offsets), dim // 4), np.float32)
-    for b in range(blocks):
-        left = apart[b], highest[b], normal[b], scales[b]
-        chance = seeds[0, b], dropped[0]
-        lines = len(stem) * seen.shape[1] * dim + b * block_room(dim, offsets)
-        read_block(b, steps, fewer, flat, starts, turned, lines, offsets, *chance, *left)
+    blocks, dim = seeds.shape[1] - 1, starts[2] - starts[1]
+    fewer, steps, of_blocks, of_stem = read_few(
+        *(seen, bounds, flat, starts, turned, stem, stride, offsets, seeds[0], dropped[0], blocks)
+    )
+    apart, highest, normal, scales = of_blocks
     chance = seeds[:, blocks], dropped[1]
     to_steps = read_out(steps[blocks], fewer, flat, starts, *chance, own, other, share, slopes)
     for b in range(blocks - 1, -1, -1):
         left = apart[b], highest[b], normal[b], scales[b]
         chance = seeds[0, b], dropped[0]
         block_slopes(b, steps, fewer, flat, starts, offsets, *chance, *left, to_steps, slopes)
-    to_first = nothing
-    spread_thinned(first, bounds, stride, fewer, to_steps, to_first)
+    around, found, kept = of_stem
+    to_first = np.empty((len(seen), dim), np.float32)
+    spread_thinned(kept[0], bounds, stride, fewer, to_steps, to_first)
+    gain = vector(flat, starts, 2)
     to = vector(slopes, starts, 1), vector(slopes, starts, 2), vector(slopes, starts, 3)
-    kept_first = first, normal_first, scales_first
-    finish_backward(to_first, *kept_first, gain, NEVER, NEVER, dim, found, found, *to)
+    finish_backward(to_first, *kept, gain, NEVER, NEVER, dim, found, found, *to)
     add_stem_slopes(found, around, bounds, stem, dim, slopes)
 
 

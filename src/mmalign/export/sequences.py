@@ -108,7 +108,10 @@ def coarse(given: Sequences, together: int) -> Sequences:
 
 
 def thinned(given: Sequences, stride: int) -> Sequences:
-    """As `mmalign.experts.taps.thinned` does it: maxima of so many steps, none of them negative."""
+    """As `mmalign.experts.taps_kernels.fill_thinned` does it: maxima of so many steps in a row.
+
+    No step is negative, so zeros after the last one change no maximum.
+    """
     return given if stride == 1 else _fewer(given, stride, _rows_of(given.steps, stride).max(2))
 
 

@@ -74,6 +74,12 @@ def test_a_label_may_stand_in_one_row_of_its_clip(tmp_path):
 def test_headers_may_hold_units_and_any_letters(tmp_path):
     data = load_dataset(written(tmp_path, "clip,label,größe.x [g]", ["a,run,1", "b,walk,2"]))
     assert data.dims == {"größe": 1}
+    several = written(
+        tmp_path, "clip,label,wrist.x [m;s],wrist.y\t(g)", ["a,run,1,2", "b,walk,2,3"]
+    )
+    assert load_dataset(several).dims == {"wrist": 2}
+    long = "clip,label,wrist.".ljust(511, "y") + "ö"  # 512 bytes tell kinds apart: half of the ö
+    assert load_dataset(written(tmp_path, long, ["a,run,1", "b,walk,2"])).dims == {"wrist": 1}
     file = tmp_path / "latin.csv"
     file.write_bytes("clip,label,größe.x\na,run,1\n".encode("latin-1"))
     with pytest.raises(DataError, match="header is not in UTF-8"):

@@ -46,6 +46,13 @@ def test_every_sample_survives_the_native_format(tmp_path, samples):
         (b'{"a": 1}', "JSON"),
         (b"clip;time;wrist.x\na;0;1\n", "semicolons or tabs.*CSV with commas"),
         (b'\xef\xbb\xbf"clip"\ttime\r\n', "semicolons or tabs"),
+        (b"clip;wrist.x (m,s)\na;1\n", "semicolons or tabs"),
+        (b"clip\ttime\twrist.x (m,s)\na\t0\t1\n", "semicolons or tabs"),
+        (b"clip,id\ttime", "semicolons or tabs"),
+        (b"ab,\xff\xfe\x80\x81\x95\n\x00", "not a supported format"),
+        (b"@relation 'iris, plants'\n@data\n1,2\n", "not a supported format"),
+        (b'<data a="1,2">\n</data>\n', "not a supported format"),
+        (b"import os, sys\n", "read as CSV, it lacks a column 'clip'"),
         (b"\x89PNG\r\n\x1a\n", "not a supported format"),
         (b"hello world", "not a supported format"),
         (b"\x89HDF\r\n\x1a\n" + bytes(100), "Give the folder"),
@@ -55,7 +62,7 @@ def test_every_sample_survives_the_native_format(tmp_path, samples):
         (pickle.dumps(3), "'3'"),
         (pickle.dumps(1 << 100_000), "an integer of 100001 bits"),
     ],
-    ids=range(18),
+    ids=range(25),
 )
 def test_near_misses_say_what_the_file_is(tmp_path, content, problem):
     file = tmp_path / "train.pkl"

@@ -1,6 +1,7 @@
 """Kinds of files, told apart by content; and files that are not data at all."""
 
 import re
+from codecs import getincrementaldecoder
 from enum import Enum, auto
 from pathlib import Path
 
@@ -28,8 +29,11 @@ STARTS: tuple[tuple[bytes, Kind], ...] = (
 
 COPY_AGAIN = "Download the file itself, and check its size."
 
-NAME = rb"[\"']?[A-Za-z][^,;\t\r\n]*"
-"""A column of a header, as other separators than commas leave it."""
+NAME = rb"[\"']?[A-Za-z][^;\x00-\x1f]*"
+"""A column of a header, as semicolons and tabs leave it: `wrist.x (m,s)` may have a comma."""
+
+NO_NAME = b"@%<"
+"""What ARFF, LaTeX and XML begin with, and no column does."""
 
 NEAR_MISSES: tuple[tuple[re.Pattern[bytes], str, str], ...] = (
     (
@@ -49,7 +53,11 @@ NEAR_MISSES: tuple[tuple[re.Pattern[bytes], str, str], ...] = (
     ),
     (re.compile(rb"PAR1"), "this is one Parquet file", "Give the directory it lies in."),
     (
-        re.compile(rb"(\xef\xbb\xbf)?" + NAME + rb"([;\t]" + NAME + rb")+[\r\n]"),
+        # Whichever of comma and semicolon comes first separates; a tab is in no name.
+        re.compile(
+            rb"(\xef\xbb\xbf)?(?=[^,\r\n]*;|[^;\r\n]*\t)"
+            rb"%b([;\t]%b)+([\r\n]|\Z)" % (NAME, NAME)
+        ),
         "this table separates its columns by semicolons or tabs",
         "Save it as CSV with commas, and with points in numbers.",
     ),
@@ -92,4 +100,13 @@ def _kind_of_zip(file: Path) -> Kind:
 def _is_csv(start: bytes) -> bool:
     """Whether the first line is text with commas: a header of column names."""
     line = start.splitlines()[0] if start.strip() else b""
-    return b"," in line and line.decode("utf-8-sig", errors="ignore").isprintable()
+    text = _text_of(line).replace("\t", " ")
+    return b"," in line and line[0] not in NO_NAME and text.isprintable()
+
+
+def _text_of(line: bytes) -> str:
+    """The line in UTF-8, its last letter perhaps cut off; else in Latin-1, as old tools write."""
+    try:
+        return getincrementaldecoder("utf-8-sig")().decode(line)
+    except UnicodeDecodeError:
+        return line.decode("latin-1")

@@ -38,7 +38,7 @@ def read_files(files: Sequence[Path], options: ReadOptions) -> Dataset:
         split = split_of(file.stem) or "train"
         if not recognises(file):
             raise DataError(
-                "this CSV lacks a column 'clip', or columns of features such as 'wrist.x'",
+                "read as CSV, it lacks a column 'clip', or columns of features such as 'wrist.x'",
                 file=file,
                 fix="Write one row per step, with columns clip, label, wrist.x, …: see "
                 "docs/own-data.md. (It is not MELD's either.)",
