@@ -35,8 +35,9 @@ def reader_of(model: Model) -> Engine | None:
     a part of the model alone got others, only `fresh_reader_of` tells.
     """
     tensors, state, reader = _readers.get(model, ([], 0, None))
-    # Moving a model, or assigning a state, gives it other buffers.
-    if not tensors or tensors[0] is not model.gate or _state(tensors) != state:
+    # Moving a model, or assigning a state, gives it other buffers. `model.gate` takes torch a
+    # hundredth of a prediction to find.
+    if not tensors or tensors[0] is not model._buffers["gate"] or _state(tensors) != state:
         tensors = [*model.buffers(), *model.parameters()]
         reader = _engine(model) if _is_covered(model) else None
         _readers[model] = tensors, _state(tensors), reader
