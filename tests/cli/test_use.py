@@ -75,7 +75,7 @@ def test_a_run_is_evaluated_beside_the_floor(run, data):
     whole, valid = mmalign_many(
         [
             ["evaluate", run, data],
-            ["evaluate", run, data, "--split", "valid", "--without", "pose,wrist"],
+            ["evaluate", run, data, "--split=valid", "--without", "pose", "--without", "wrist"],
         ]
     )
     assert whole.returncode == 0, whole.stderr
@@ -103,6 +103,7 @@ OF_CLIP = ["{run}", "{data}", "--clip", "person1-1-train"]
 MISTAKES = [
     (["predict", "{run}", "{data}", "--without", "smell"], "no modality 'smell'"),
     (["evaluate", "{run}", "{data}", "--without", "pose,smell"], "no modality 'smell'"),
+    (["predict", "{run}", "{data}", "--without", "pose,wrist,voice"], "leaves none of the run's"),
     (["explain", "{run}", "{data}", "--clip", "x"], "no clip 'x'"),
     (["explain", *OF_CLIP, "--out", "{new}/a.png", "--source", "pose"], "experts do not align"),
     (["evaluate", "{run}", "{data}", "--device", "cuda"], "experts compute on the CPU"),

@@ -1,8 +1,12 @@
-"""Clips compare as objects, whatever arrays they hold."""
+"""Clips compare as objects, whatever arrays they hold, and lose modalities that they have."""
 
 import numpy as np
+import pytest
 
 from mmalign.data.clip import Clip
+from mmalign.data.split import Split
+from mmalign.data.task import Classification
+from mmalign.errors import DataError
 
 
 def test_clips_are_equal_if_they_are_the_same():
@@ -10,3 +14,10 @@ def test_clips_are_equal_if_they_are_the_same():
     assert one in [one]
     assert one != other
     assert [other, one].index(one) == 1
+
+
+def test_a_modality_that_is_not_there_is_named_with_those_that_are():
+    clips = [Clip("a", 1, {"text": np.zeros((3, 2), np.float32)})]
+    split = Split.from_clips(clips, ["text"], Classification(("no", "yes")))
+    with pytest.raises(DataError, match=r"no modality 'txt'\. There are text"):
+        split.without("txt", split.ids)

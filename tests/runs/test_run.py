@@ -360,6 +360,10 @@ def test_a_damaged_artifact_never_loads(finished, tmp_path):
         load_artifact(copy)
     with pytest.raises(MMAlignError, match="not a finished run"):
         load_artifact(tmp_path / "nowhere")
+    (tmp_path / "stopped").mkdir()
+    (tmp_path / "stopped" / "run.json").write_text("{}")
+    with pytest.raises(MMAlignError, match=r"its training was stopped\. Repeat the command"):
+        load_artifact(tmp_path / "stopped")
 
 
 def test_training_needs_complete_clips_and_known_modalities(tmp_path):

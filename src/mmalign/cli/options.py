@@ -61,7 +61,7 @@ Threads = Annotated[
     int, typer.Option(min=1, help="Number of threads; 1 is fastest for small models.")
 ]
 Without = Annotated[
-    str | None, typer.Option(help="Modalities to remove from every clip first: a,b,…")
+    list[str] | None, typer.Option(help="Modalities to remove from every clip first: a,b,…")
 ]
 
 
@@ -194,13 +194,15 @@ def having_any(split: "Split", modalities: Sequence[str], name: str) -> "Split":
     return split.select(np.flatnonzero(has_any))
 
 
-def take_away(split: "Split", without: str | None, model: "MMAlign | SavedNetwork") -> "Split":
+def take_away(
+    split: "Split", without: list[str] | None, model: "MMAlign | SavedNetwork"
+) -> "Split":
     """The clips without some modalities; refused for one that the model cannot do without.
 
     Raises:
         DataError: If the model or the clips have no such modality, or the model needs it.
     """
-    for modality in split_list(without or ""):
+    for modality in names_in(without):
         if modality in model.needs:
             others = ", ".join(name for name in model.reads if name not in model.needs)
             raise DataError(
@@ -219,7 +221,21 @@ def take_away(split: "Split", without: str | None, model: "MMAlign | SavedNetwor
                 fix=f"It uses {', '.join(model.reads)}.",
             )
         split = split.without(modality, split.ids)
+    if without and not any(split.is_present(name).any() for name in _in(split, model.reads)):
+        raise DataError(
+            "--without leaves none of the run's modalities",
+            fix=f"It uses {', '.join(model.reads)}; leave one.",
+        )
     return split
+
+
+def _in(split: "Split", modalities: Sequence[str]) -> list[str]:
+    return [name for name in modalities if name in split.sequences]
+
+
+def names_in(texts: list[str] | None) -> list[str]:
+    """Names that stand between commas, of an option that may be repeated."""
+    return [name for text in texts or [] for name in split_list(text)]
 
 
 def split_list(text: str) -> list[str]:

@@ -16,7 +16,7 @@ def train(
     data: options.Data,
     out: Annotated[Path, typer.Option(help="Run directory to create or resume.")],
     modalities: Annotated[
-        str | None, typer.Option(help="Modalities to use: a,b,…  Default: all.")
+        list[str] | None, typer.Option(help="Modalities to use: a,b,…  Default: all.")
     ] = None,
     visible: Annotated[
         str | None, typer.Option(help="Paper's protocol: modality that every clip has.")
@@ -80,7 +80,7 @@ def train(
     asked = Asked(
         visible=visible,
         victim=victim,
-        modalities=modalities,
+        modalities=",".join(modalities) if modalities else None,
         survival=survival,
         setting=setting,
         settings=chosen,
@@ -91,8 +91,8 @@ def train(
     place = asked.place()
     dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
     _check_splits(dataset, data, ("train",) if asked.is_of_experts else ("train", "valid"))
-    if modalities is not None:
-        dataset = _only(dataset, options.split_list(modalities))
+    if modalities:
+        dataset = _only(dataset, options.names_in(modalities))
     asked.check_pair(dataset)
     compile_once(*(("experts",) if asked.is_of_experts else ("network", "alignment")))
     events = _event_writer(out) if tensorboard else None

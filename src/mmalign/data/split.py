@@ -109,7 +109,14 @@ class Split:
         return self.with_known_features(sequences=kept, gapped=self.gapped.intersection(kept))
 
     def without(self, modality: str, ids: Collection[str]) -> "Split":
-        """The same clips; those named lose the modality: its arrays are dropped, not zeroed."""
+        """The same clips; those named lose the modality: its arrays are dropped, not zeroed.
+
+        Raises:
+            DataError: If there is no such modality.
+        """
+        if modality not in self.sequences:
+            there = f"There are {', '.join(self.sequences)}."
+            raise DataError(f"there is no modality {modality!r}", fix=there)
         kept = drop_from(self.sequences[modality], (clip_id in ids for clip_id in self.ids))
         return self.with_known_features(sequences={**self.sequences, modality: kept})
 

@@ -21,7 +21,7 @@ from mmalign.version import __version__
 FORMAT_VERSION = 1
 SEALED_VERSION = 2  # a manifest that holds a hash of itself
 WEIGHTS, SETTINGS, CARD, MANIFEST = "model.safetensors", "config.json", "README.md", "manifest.json"
-MASKS = "masks.json"
+IDENTITY, MASKS = "run.json", "masks.json"
 SAVED_FILES = frozenset({WEIGHTS, SETTINGS, CARD, MANIFEST})
 
 
@@ -170,6 +170,9 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     if not file.is_file():
         where = "there is no such directory" if not folder.is_dir() else f"there is no {MANIFEST}"
         fix = "Give the directory that mmalign train wrote (its --out)."
+        if (folder / IDENTITY).is_file():
+            where = "its training was stopped"
+            fix = "Repeat the command that trains it: it goes on from what is saved."
         raise MMAlignError(f"{folder}: not a finished run: {where}. {fix}")
     try:
         manifest = parse_object(read_regular(file))

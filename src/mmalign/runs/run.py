@@ -23,14 +23,13 @@ from mmalign.runs.claim import (
     refuse_foreign,
 )
 from mmalign.runs.machine import describe_machine
-from mmalign.runs.manifest import MANIFEST, MASKS, SAVED_FILES, read_record, seal
+from mmalign.runs.manifest import IDENTITY, MANIFEST, MASKS, SAVED_FILES, read_record, seal
 from mmalign.runs.records import METRICS, differences, read_json, write_json
 from mmalign.runs.result import PREDICTIONS, RESULT, TIMING, Result
 from mmalign.training.distributed import World
 from mmalign.training.losses import TrainingError
 from mmalign.version import __version__
 
-IDENTITY = "run.json"
 WRITTEN = SAVED_FILES | {IDENTITY, CHECKPOINT, METRICS, MASKS, RESULT, TIMING, PREDICTIONS}
 
 Watch = Callable[..., None]

@@ -146,7 +146,9 @@ def _add_refusals(app: FastAPI) -> None:
     async def refuse_route(_: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 404
         code = {404: "not_found", 405: "wrong_method"}.get(status, "refused")
-        refusal = RefusalError(status, code, "There is no such route; see /openapi.json.")
+        refusal = RefusalError(
+            status, code, "There is no such route, or not for this method; see /openapi.json."
+        )
         return json_response(refusal.body(), status, getattr(error, "headers", None))
 
     async def refuse_index(_: Request, __: Exception) -> Response:
