@@ -1,6 +1,7 @@
 """scikit-learn takes the estimator for one of its own, clips standing for X."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted
 
 import mmalign
+from mmalign.errors import DataError
 from tests.experts.made import made_clips, only, with_holes
 from tests.training.joint import TINY, whole_twin
 
@@ -38,6 +40,26 @@ def test_cross_validation_with_labels_apart_and_with_groups():
     assert np.isfinite(cross_val_score(QUICK, plain, LABELS, cv=2, scoring="f1_macro")).all()
     people = [clip.id[:7] for clip in CLIPS]
     assert set(cross_val_predict(QUICK, CLIPS, groups=people, cv=GroupKFold(2))) <= set("abc")
+
+
+def test_groups_of_a_fold_reach_fit():
+    people = np.array([clip.id[:7] for clip in CLIPS])
+    told = {"groups": people}
+    scores = cross_val_score(QUICK, CLIPS, groups=people, cv=GroupKFold(2), params=told)
+    assert np.isfinite(scores).all()
+    search = GridSearchCV(QUICK, {"seed": [3]}, cv=GroupKFold(2)).fit(CLIPS, groups=people)
+    assert np.isfinite(search.best_score_)
+
+
+def test_groups_are_a_list_or_a_function_of_the_id():
+    people = [clip.id[:7] for clip in CLIPS]
+    told = clone(QUICK).fit(CLIPS, groups=people)
+    asked = clone(QUICK).fit(CLIPS, groups=lambda clip_id: clip_id[:7])
+    carried = clone(QUICK).fit([replace(clip, group=clip.id[:7]) for clip in CLIPS])
+    for other in (asked, carried):
+        np.testing.assert_array_equal(told.predict_proba(CLIPS), other.predict_proba(CLIPS))
+    with pytest.raises(DataError, match=r"split train: 17 groups for 18 clips.*Give one person"):
+        clone(QUICK).fit(CLIPS, groups=people[1:])
 
 
 def test_a_search_over_two_values():
@@ -72,6 +94,10 @@ def test_a_network_is_cross_validated_as_well():
     clips = list(whole_twin()["train"])
     network = mmalign.MMAlign(method="copy", **TINY)
     assert np.isfinite(cross_val_score(network, clips, cv=2)).all()
+    people = [clip.id[-1] for clip in clips]
+    assert np.isfinite(cross_val_score(network, clips, cv=2, params={"groups": people})).all()
+    with pytest.raises(DataError, match="1 group for"):
+        network.fit(clips, groups=["anna"])
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,9 @@ def open_dataset(path: str | PathLike[str], options: ReadOptions | None = None) 
     """
     place = Path(path)
     if not place.exists() and str(path) in BUILT_IN:
+        chosen = options or ReadOptions()
+        chosen.require_no_label()
+        chosen.require_no_vectors()
         return BUILT_IN[str(path)]()
     if not place.exists():
         raise DataError(

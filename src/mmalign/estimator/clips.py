@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from mmalign.data.clip import Clip
+from mmalign.data.grouping import Groups, group_names
 from mmalign.data.intake import Clips, modalities_in, taught
 from mmalign.data.missingness import surviving_ids
 from mmalign.data.split import Split
 from mmalign.data.task import Task
 from mmalign.errors import DataError, located
-from mmalign.estimator.contract import Groups
 
 VALIDATION_SHARE = 0.15
 
@@ -89,5 +89,5 @@ def set_aside(train: Split, seed: int, groups: Groups | None = None) -> tuple[Sp
 def _whole_units(train: Split, groups: Groups | None) -> Sequence[str]:
     """What is set aside as a whole, clip by clip: groups where there are several, or the clip."""
     if groups is not None:
-        return [groups(clip_id) for clip_id in train.ids]
+        return group_names(groups, train.ids)
     return train.groups if train.groups and len(set(train.groups)) > 1 else train.ids

@@ -1,6 +1,6 @@
 """The interface of all estimators; calling `MMAlign` makes one of the right kind."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from jaxtyping import Float, Shaped
 
 from mmalign.data.batching import Watch
 from mmalign.data.dataset import Dataset
+from mmalign.data.grouping import Groups
 from mmalign.data.intake import Clips, gathered, labelled, labelled_by, labels_in, written
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task
@@ -22,9 +23,6 @@ from mmalign.files import standing_directory
 from mmalign.runs.experts_artifact import KIND as EXPERTS
 from mmalign.runs.experts_artifact import is_of_experts
 from mmalign.runs.manifest import Saved, read_saved, replace_saved
-
-Groups = Callable[[str], str]
-"""From a clip's id to its person or video."""
 
 
 class MMAlign:
@@ -80,7 +78,8 @@ class MMAlign:
             X: Training clips, or a dataset with `train` and optionally `valid`.
             y: One label per clip. Default: the labels that the clips carry.
             valid: Labelled validation clips.
-            groups: Function from a clip's id to its person or video.
+            groups: The person or video of each clip, one per clip, or a function from a clip's id
+                to it. Default: the groups that the clips carry.
             verbose: Whether to print progress to stderr.
         """
         raise NotImplementedError

@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from mmalign.data.clip import Clip
 from mmalign.data.dataset import Dataset
+from mmalign.data.grouping import Groups, with_groups
 from mmalign.data.intake import (
     Clips,
     features_of,
@@ -26,7 +27,7 @@ from mmalign.data.task import Labels, Task
 from mmalign.errors import ConfigError, located, suggestion
 from mmalign.estimator.cleaning import Cleaning, known_cleaning
 from mmalign.estimator.clips import modality_problems, require_modalities
-from mmalign.estimator.contract import Groups, MMAlign
+from mmalign.estimator.contract import MMAlign
 from mmalign.estimator.lines import modality_line, say
 from mmalign.experts.answers import answer_table, answers
 from mmalign.experts.contract import EPOCHS, Lesson
@@ -105,20 +106,23 @@ class ExpertsMMAlign(MMAlign):
             X: Training clips, or a dataset with `train`.
             y: One label per clip. Default: the labels that the clips carry.
             valid: Validation clips. They are checked but not used: nothing is selected on them.
-            groups: Function from a clip's id to its person or video. Centring and scaling are
-                then chosen on held-out people or videos, and otherwise on held-out clips.
+            groups: The person or video of each clip, one per clip, or a function from a clip's id
+                to it. Centring and scaling are then chosen on held-out people or videos, and
+                otherwise on held-out clips. Default: the groups that the clips carry.
             verbose: Whether to print progress to stderr.
 
         Raises:
             DataError: If a modality or the labels are not in the clips, a clip has no modality at
-                all, features differ in width, or a value is not finite.
+                all, features differ in width, a value is not finite, or groups are not one per
+                clip.
         """
         train = X["train"] if isinstance(X, Dataset) else X
         rows = gathered(train) if y is None else relabelled(train, y)
         require_modalities(rows, self.modalities or ())
         fresh = Experts(self.modalities, seed=self.seed, epochs=self.epochs)
         with located(split="train"):
-            fresh.fit(self._cleaned(rows), groups, learn=_tell if verbose else _learn)
+            told = with_groups(rows, groups)
+            fresh.fit(self._cleaned(told), learn=_tell if verbose else _learn)
         if valid is not None:
             with located(split="valid"):
                 labelled(valid, list(fresh.experts), fresh.fitted_task)

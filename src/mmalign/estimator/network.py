@@ -12,6 +12,7 @@ from jaxtyping import Float
 from mmalign.data.batching import Watch
 from mmalign.data.clip import Clip
 from mmalign.data.dataset import Dataset
+from mmalign.data.grouping import Groups, with_groups
 from mmalign.data.intake import (
     Clips,
     features_of,
@@ -33,7 +34,7 @@ from mmalign.estimator.clips import (
     require_modalities,
     set_aside,
 )
-from mmalign.estimator.contract import Groups, MMAlign
+from mmalign.estimator.contract import MMAlign
 from mmalign.estimator.lines import epoch_line, say
 from mmalign.estimator.threads import on_one_thread
 from mmalign.imputers import Direction
@@ -122,13 +123,13 @@ class NetworkMMAlign(MMAlign):
             X: Training clips, or a dataset with `train` and optionally `valid`.
             y: One label per clip. Default: the labels that the clips carry.
             valid: Validation clips. Default: 15 % of the training clips are set aside.
-            groups: Function from a clip's id to its person or video, which is set aside as a
-                whole. Default: the groups of the clips.
+            groups: The person or video of each clip, one per clip, or a function from a clip's id
+                to it; it is set aside as a whole. Default: the groups that the clips carry.
             verbose: Whether to print the scores of each epoch to stderr.
 
         Raises:
-            DataError: If a modality or the labels are not in the clips, or validation clips have
-                labels that training clips cannot have.
+            DataError: If a modality or the labels are not in the clips, groups are not one per
+                clip, or validation clips have labels that training clips cannot have.
             TrainingError: If a loss is not finite; the best epoch before it, if any, is kept.
         """
         if isinstance(X, Dataset):
@@ -165,11 +166,13 @@ class NetworkMMAlign(MMAlign):
 
     def _to_learn_from(self, train: Clips, valid: Clips | None, groups: Groups | None) -> Dataset:
         """Both splits as the method sees them, their labels in the same terms."""
-        rows = gathered(train)
+        with located(split="train"):
+            rows = with_groups(gathered(train), groups)
         task, names = task_of(rows), self._chosen(rows)
         known = labelled_split("train", rows, names, task)
         if valid is None:
-            known, held_out = set_aside(known, self.config.seed, groups)
+            told = None if groups is None else known.groups
+            known, held_out = set_aside(known, self.config.seed, told)
         else:
             held_out = labelled_split("valid", valid, names, task)
         return self._seen({"train": known, "valid": held_out}, names, task)

@@ -1,6 +1,6 @@
 """One model for every subset of modalities: the answer is a sum over what a clip has."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Shaped
 
+from mmalign.data.grouping import Groups, with_groups
 from mmalign.data.intake import Clips, features_of, gathered, labelled, task_of, taught
 from mmalign.data.non_finite import require_finite
 from mmalign.data.split import Split
@@ -51,7 +52,7 @@ class Experts:
     def fit(
         self,
         train: Clips,
-        groups: Callable[[str], str] | None = None,
+        groups: Groups | None = None,
         *,
         learn: Learn = lambda _, lesson: learn_modality(lesson),
     ) -> "Experts":
@@ -59,9 +60,10 @@ class Experts:
 
         Args:
             train: Labelled training clips.
-            groups: From a clip's id to its person or video; without it, as the data tells. How
-                sequences are centred and scaled and how much each modality counts is then chosen on
-                people or videos that were left out, otherwise on single clips.
+            groups: The person or video of each clip, or a function from its id to it; without it,
+                as the data tells. How sequences are centred and scaled and how much each modality
+                counts is then chosen on people or videos that were left out, otherwise on single
+                clips.
             learn: What makes a modality's experts; a run that was stopped remembers them.
 
         Raises:
@@ -73,18 +75,18 @@ class Experts:
         return self
 
     def lessons(
-        self, train: Clips, groups: Callable[[str], str] | None = None
+        self, train: Clips, groups: Groups | None = None
     ) -> tuple[Split, dict[str, Lesson]]:
         """The clips, and what the experts of each modality learn from; see `fit`.
 
         Raises:
             DataError: As `fit` does, but before anything is learned.
         """
-        rows = gathered(train)
+        rows = with_groups(gathered(train), groups)
         task = task_of(rows)
         names = self.modalities or _modalities(rows)
         split = taught(rows, names, task)
-        members = _members(split, groups)
+        members = None if split.groups is None else np.array(split.groups)
         lessons = {
             name: replace(_lesson(split, name, task, members, self.seed), epochs=self.epochs)
             for name in names
@@ -255,15 +257,6 @@ def _check_finite(found: Float[np.ndarray, "clips outputs"], ids: Sequence[str])
             clip=ids[int(is_finite.argmin())],
             fix="Look for extreme feature values; scale them as in training, or leave it out.",
         )
-
-
-def _members(
-    split: Split, groups: Callable[[str], str] | None
-) -> Shaped[np.ndarray, " clips"] | None:
-    """The person or video of each clip, as the caller or else the data tells."""
-    if groups is not None:
-        return np.array([groups(clip_id) for clip_id in split.ids])
-    return None if split.groups is None else np.array(split.groups)
 
 
 def _lesson(split: Split, name: str, task: Task, members: np.ndarray | None, seed: int) -> Lesson:

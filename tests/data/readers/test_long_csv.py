@@ -93,3 +93,10 @@ def test_other_splits_and_other_tables_are_refused(tmp_path):
         load_dataset(written(tmp_path, rows=[*ROWS, "d,0,run,s4,later,1,1,1"]))
     with pytest.raises(DataError, match=r"row per step, with columns clip, label, wrist\.x"):
         load_dataset(written(tmp_path, "name,value", ["a,1"]))
+
+
+def test_a_label_that_is_no_column_is_refused(tmp_path):
+    chosen = load_dataset(written(tmp_path), label="subject")
+    assert len(chosen.task.classes) > 1
+    with pytest.raises(DataError, match="no column 'lable'; did you mean 'label'"):
+        load_dataset(written(tmp_path), label="lable")

@@ -84,6 +84,10 @@ def test_one_file_per_split(tmp_path):
         ({"x": np.ones((2, 4, 2)), "a": np.arange(2), "b": np.arange(2)}, "any of a, b"),
         ({"x": np.ones((2, 4, 2)), "split": np.array(["train", "moon"])}, "'moon'"),
         ({"x": np.ones((2, 4, 2)), "y": np.array([1, 1])}, "two or more"),
+        ({"x": np.ones((3, 4, 2)), "label": np.arange(2)}, "'label' has 2 values for 3 clips"),
+        ({"x": np.ones((3, 4, 2)), "Y": np.eye(3)}, "'Y' has 3 x 3 values for 3 clips"),
+        ({"x": np.ones((3, 4, 2)), "split": np.array(["train"])}, "'split' has 1 values"),
+        ({"x": np.ones((3, 4, 2)), "subjects": np.arange(4)}, "'subjects' has 4.*one for each"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(tmp_path, arrays, problem):
@@ -124,3 +128,10 @@ def test_labels_in_a_column_are_no_modality(tmp_path):
 def test_arrays_that_are_not_used_are_named(tmp_path):
     data = load_dataset(save(tmp_path, x=np.ones((3, 5, 2)), camera=np.ones((4, 4))))
     assert any("camera" in note for note in data.notes)
+
+
+def test_a_label_that_is_asked_for_must_fit_the_clips(tmp_path):
+    file = save(tmp_path, x=np.ones((3, 5, 2)), label=np.arange(3), mood=np.arange(2))
+    assert load_dataset(file)["train"].labels.tolist() == [0, 1, 2]
+    with pytest.raises(DataError, match="'mood' has 2 values for 3 clips"):
+        load_dataset(file, label="mood")

@@ -154,3 +154,30 @@ def test_python_2_text_keeps_its_accents(tmp_path, samples):
     rows[0][0][3][0] = "café"
     (tmp_path / "train.pkl").write_bytes(samples.python2_dumps(rows))
     assert load_dataset(tmp_path / "train.pkl")["train"][0].words[0] == "café"
+
+
+@pytest.mark.parametrize("name", ["native", "meld", "mmsa_clip", "smartwatch"])
+def test_a_choice_among_labels_is_refused_where_there_is_none(tmp_path, samples, name):
+    path = _place_of(name, tmp_path, samples)
+    with pytest.raises(DataError, match=r"no label 'nope'.*Leave out --label"):
+        load_dataset(path, label="nope")
+    assert load_dataset(path, label="label").splits
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["native", "smartwatch", "npz_flat", "npy_folder", "mult", "mmsa_aligned", "mmsa_clip"],
+)
+def test_word_vectors_are_refused_where_no_words_wait_for_them(tmp_path, samples, name):
+    with pytest.raises(DataError, match=r"vec\.txt would not be used.*Leave out --vectors"):
+        load_dataset(_place_of(name, tmp_path, samples), vectors=tmp_path / "vec.txt")
+
+
+def _place_of(name, folder, samples):
+    """Where one of the samples lies, or a built-in dataset."""
+    if name == "smartwatch":
+        return name
+    if name == "native":
+        write_native(load_dataset(samples.npz_flat(folder)), folder / "native")
+        return folder / "native"
+    return samples.all[name](folder)

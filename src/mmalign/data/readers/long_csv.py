@@ -10,7 +10,7 @@ from mmalign.data.readers.groups import group_column
 from mmalign.data.readers.options import ReadOptions
 from mmalign.data.readers.tables import read_header
 from mmalign.data.split_names import ALL_TRAIN, SPLITS, in_order, split_of
-from mmalign.data.tabular import to_table, values_of
+from mmalign.data.tabular import require_column, to_table, values_of
 from mmalign.errors import DataError
 
 CLIP, LABEL, SPLIT = "clip", "label", "split"
@@ -26,12 +26,15 @@ def read_file(file: Path, options: ReadOptions) -> Dataset:
     """Read clips, with labels, groups and splits where there are such columns.
 
     Raises:
-        DataError: If it is no such file, has no rows, or a clip has two labels.
+        DataError: If it is no such file, has no rows or no such label, or a clip has two labels.
     """
+    options.require_no_vectors()
     table = to_table(file)
     names = table.column_names
     if not len(table):
         raise DataError("there are no rows below the header", fix="Write one row per step.")
+    if options.label is not None:
+        require_column(table, options.label)
     clips = clips_from_frames(
         table,
         clip=CLIP,

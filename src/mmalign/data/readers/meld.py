@@ -34,6 +34,7 @@ def to_dataset(values: Mapping[str, tuple[Path, Any]], options: ReadOptions) -> 
     Raises:
         DataError: If a clip is not laid out as this format lays out clips.
     """
+    options.require_no_label()
     parts = {}
     for name, (file, value) in values.items():
         with located(file=file, split=name):

@@ -46,12 +46,13 @@ def recognises_clip(content: dict[Any, Any]) -> bool:
     return axes_of(content) == {2}
 
 
-def clip_to_dataset(content: Mapping[Any, Any], name: str) -> Dataset:
+def clip_to_dataset(content: Mapping[Any, Any], name: str, options: ReadOptions) -> Dataset:
     """A dataset of one clip, for prediction.
 
     Raises:
-        DataError: If its arrays do not fit each other.
+        DataError: If its arrays do not fit each other, or a label is chosen.
     """
+    options.require_no_label()
     arrays = {m: to_array(content[m], dims=2)[None] for m in MODALITIES if m in content}
     batch: dict[str, Any] = {**arrays, "id": [to_text(content.get("id", name))]}
     bert = content.get("text_bert")
@@ -59,7 +60,7 @@ def clip_to_dataset(content: Mapping[Any, Any], name: str) -> Dataset:
         batch["text_bert"] = bert[None]
     if isinstance(content.get("raw_text"), str):
         batch["raw_text"] = [content["raw_text"]]
-    dataset = to_dataset({"test": batch}, ReadOptions())
+    dataset = to_dataset({"test": batch}, replace(options, label=None))
     return replace(dataset, notes=("a single clip, as test split",))
 
 
@@ -69,6 +70,7 @@ def to_dataset(splits: Mapping[str, Mapping[Any, Any]], options: ReadOptions) ->
     Raises:
         DataError: If a split is not laid out as this format lays out splits.
     """
+    options.require_no_vectors()
     key = _label_key(splits, options.label)
     task = _task(splits, key)
     arrays = {}

@@ -46,6 +46,7 @@ def to_dataset(splits: Mapping[str, Mapping[Any, Any]], options: ReadOptions) ->
     Raises:
         DataError: If a split is not laid out as this format lays out splits.
     """
+    options.require_no_vectors()
     arrays, tables = {}, {}
     for name, content in splits.items():
         with located(split=name):

@@ -43,6 +43,7 @@ def read_folder(path: Path, options: ReadOptions) -> Dataset:
     Raises:
         DataError: If the CSV or an array is not readable, or a clip has no array at all.
     """
+    options.require_no_vectors()
     file = _labels_file(path)
     if file is None:
         raise DataError("no CSV with a column `id`", file=path, fix="Put a labels.csv in.")

@@ -16,22 +16,20 @@ from mmalign.data.labels import LabelColumn, task_of_column
 from mmalign.data.readers.drafts import Draft, assemble
 from mmalign.data.readers.groups import group_column
 from mmalign.data.readers.labels import choose_candidate, choose_name
-from mmalign.data.readers.npz_contents import Contents, named, read_contents
+from mmalign.data.readers.npz_contents import (
+    FACTS,
+    IDS,
+    LABELS,
+    SPLITS,
+    Contents,
+    named,
+    read_contents,
+)
 from mmalign.data.readers.options import ReadOptions
 from mmalign.data.readers.values import to_texts
 from mmalign.data.split_names import ALL_TRAIN, rows_by_split, split_of
 from mmalign.data.task import Classification, Regression, Task
 from mmalign.errors import DataError, located
-
-LABELS = ("label", "labels", "y", "target", "targets")
-IDS = ("id", "ids", "clip_id", "clip_ids")
-SPLITS = ("split", "splits")
-FACTS = (
-    *("subject", "participant", "person", "user", "speaker", "gender", "age"),
-    *("trial", "session", "recording", "repetition", "video", "dialogue"),
-    *("fold", "group", "index"),
-)
-"""Names of arrays that tell clips apart and are no labels, in the singular."""
 
 
 def read_files(files: Mapping[str, Path] | Path, options: ReadOptions) -> Dataset:
@@ -40,8 +38,9 @@ def read_files(files: Mapping[str, Path] | Path, options: ReadOptions) -> Datase
     Raises:
         DataError: If the arrays do not fit together, or it is open which one is the label.
     """
+    options.require_no_vectors()
     by_split = {"": files} if isinstance(files, Path) else files
-    contents = {name: read_contents(file) for name, file in by_split.items()}
+    contents = {name: read_contents(file, options.label) for name, file in by_split.items()}
     first = next(iter(contents.values()))
     for content in contents.values():
         if content.dims != first.dims:

@@ -10,11 +10,20 @@ from mmalign.data.arrays import Array, read_npz
 from mmalign.data.clip import Steps, StepsColumn
 from mmalign.data.columns import MadeColumn, to_float32
 from mmalign.data.readers.values import to_texts
-from mmalign.errors import DataError, located
+from mmalign.errors import DataError, counted, located
 
 LENGTHS = ("_len", "_length", "_lengths", "_lens")
 SHARED_LENGTHS = ("len", "length", "lengths", "lens")
 CLASSES = ("classes", "class_names")
+LABELS = ("label", "labels", "y", "target", "targets")
+IDS = ("id", "ids", "clip_id", "clip_ids")
+SPLITS = ("split", "splits")
+FACTS = (
+    *("subject", "participant", "person", "user", "speaker", "gender", "age"),
+    *("trial", "session", "recording", "repetition", "video", "dialogue"),
+    *("fold", "group", "index"),
+)
+"""Names of arrays that tell clips apart and are no labels, in the singular."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +43,12 @@ class Contents:
         return len(next(iter(self.features.values())))
 
 
-def read_contents(file: Path) -> Contents:
+def read_contents(file: Path, label: str | None = None) -> Contents:
     """The arrays of a file by their role.
+
+    Args:
+        file: The file.
+        label: Array that is asked for as the label.
 
     Raises:
         DataError: If there is no modality, or an array does not fit the number of clips.
@@ -54,14 +67,32 @@ def read_contents(file: Path) -> Contents:
             for name, array in arrays.items()
             if name not in lengths and name not in taken and array.shape in ((clips,), (clips, 1))
         }
+        unused = tuple(set(arrays).difference(features, taken, facts, CLASSES))
+        _require_one_each({name: arrays[name] for name in unused}, clips, label)
         return Contents(
             file,
             features,
             {name: int(arrays[name].shape[-1]) for name in features},
             {name: array.reshape(-1) for name, array in facts.items()},
             tuple(to_texts(arrays[classes])) if classes else (),
-            tuple(set(arrays).difference(features, taken, facts, CLASSES)),
+            unused,
         )
+
+
+def _require_one_each(unused: Mapping[str, Array], clips: int, label: str | None) -> None:
+    """Check that no array that speaks of each clip is left over for its length.
+
+    Raises:
+        DataError: If one is.
+    """
+    spoken = {*LABELS, *IDS, *SPLITS, *FACTS, *(f"{fact}s" for fact in FACTS)}
+    for name, array in unused.items():
+        if name.lower() in spoken or name == label:
+            size = " x ".join(map(str, array.shape)) or "1"
+            raise DataError(
+                f"array {name!r} has {size} values for {counted(clips, 'clip')}",
+                fix="Store one for each clip, in the order of the clips.",
+            )
 
 
 def _lengths_of(arrays: Mapping[str, Array]) -> dict[str, tuple[str, ...]]:

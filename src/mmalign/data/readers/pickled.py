@@ -81,5 +81,5 @@ def _read_dict(file: Path, value: dict[Any, Any], options: ReadOptions) -> Datas
     if all(mult.recognises(content) for content in splits.values()):
         return mult.to_dataset(splits, options)
     if mmsa.recognises_clip(value):
-        return mmsa.clip_to_dataset(value, file.stem)
+        return mmsa.clip_to_dataset(value, file.stem, options)
     raise DataError(f"not a supported layout: {describe(value)}", file=file, fix=SUPPORTED)

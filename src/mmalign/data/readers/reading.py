@@ -29,6 +29,8 @@ def read(path: Path, options: ReadOptions) -> Dataset:
     try:
         with located(file=path):
             if is_native(path):
+                options.require_no_label()
+                options.require_no_vectors()
                 return read_native(path)
             if path.is_dir():
                 return validate(read_folder(path, options, read_file))

@@ -89,7 +89,13 @@ def _by_fold(segments: Sequence[Segment]) -> tuple[BySplit, list[str]]:
 
 
 def _texts(folder: Folder, by_split: BySplit, path: Path, options: ReadOptions) -> Texts:
-    """Vectors for the words, unless a .csd file brings them."""
+    """Vectors for the words, unless a .csd file brings them.
+
+    Raises:
+        DataError: If vectors are given where no .csd file holds words.
+    """
+    if folder.words is None:
+        options.require_no_vectors()
     if folder.words is None or ("text" in folder.modalities and options.vectors is None):
         return Texts({}, None, ())
     parts = {
