@@ -1,7 +1,7 @@
 """One model for every subset, beside what one would train for that subset alone.
 
 Run: python benchmarks/experts.py [--data DIR] [--seeds N] [--only NAME] [--survivals 1,0.5,0.1]
-     [--rows FILE]
+     [--members N] [--rows FILE]
 
 Experts are fitted once on clips of which a share keeps the victim, and asked about every subset.
 Beside them stands MiniRocket + ridge (sktime, `pip install 'mmalign[anchors]'`), trained for each
@@ -11,7 +11,8 @@ networks take enough steps and see long clips whole was learned from ArrowHead, 
 A cell is the mean over folds and seeds with the standard deviation over seeds of that mean, and the
 paired difference over seeds with its 95 % interval. "A": the victim is gone from all test clips;
 "B": it survives there at the same rate as in training; the anchor answers with the classifier that
-fits. Rows already in the file are not computed again.
+fits. With --members, experts of so many networks each are asked as well. Rows already in the file
+are not computed again.
 """
 
 import itertools
@@ -19,6 +20,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +31,7 @@ from mmalign.data.clip import Clip
 from mmalign.data.missingness import surviving_ids
 from mmalign.data.resampling import resampled
 from mmalign.evaluation.calibration import expected_calibration_error
-from mmalign.evaluation.significance import paired_difference
+from mmalign.evaluation.significance import PairedDifference, paired_difference
 from mmalign.experts import Experts
 from public_sets import public_sets
 from study_rows import append_rows, read_rows, study_options
@@ -134,11 +136,13 @@ def with_survivors(clips: list[Clip], task: Task) -> list[Clip]:
     return [clip if clip.id in keeps else only(clip, left) for clip in clips]
 
 
-def ask_experts(fold: Fold, task: Task) -> tuple[dict[Names, np.ndarray], dict[str, float]]:
+def ask_experts(
+    fold: Fold, task: Task, members: int = 1
+) -> tuple[dict[Names, np.ndarray], dict[str, float]]:
     """Answers of one model for every subset, and what it cost."""
     train = with_survivors(fold.train, task)
     started = time.process_time()
-    model = Experts(seed=task.seed).fit(train, groups=fold.group)
+    model = Experts(seed=task.seed, members=members).fit(train, groups=fold.group)
     facts = {"cpu_seconds": time.process_time() - started}
     answers = {}
     for names in subsets(tuple(fold.test[0].sequences)):
@@ -221,16 +225,24 @@ def scores(answers: dict[Names, np.ndarray], fold: Fold, task: Task) -> dict[str
     return found
 
 
-SYSTEMS = {"experts": ask_experts, "MiniRocket": ask_minirocket}
+System = Callable[[Fold, Task], tuple[dict[Names, np.ndarray], dict[str, float]]]
 
 
-def compute(fold: Fold, task: Task, system: str) -> list[dict]:
+def systems_of(members: int) -> dict[str, System]:
+    """What is asked, by name."""
+    found: dict[str, System] = {"experts": ask_experts, "MiniRocket": ask_minirocket}
+    if members > 1:
+        found[f"experts, {members} members"] = partial(ask_experts, members=members)
+    return found
+
+
+def compute(fold: Fold, task: Task, name: str, system: System) -> list[dict]:
     """The row of a system; none where it cannot be asked."""
-    answers, facts = SYSTEMS[system](fold, task)
+    answers, facts = system(fold, task)
     if not answers:
         return []
     found = scores(answers, fold, task)
-    return [{**vars(task), "system": system, "scores": found, "facts": facts}]
+    return [{**vars(task), "system": name, "scores": found, "facts": facts}]
 
 
 def tasks(study: str, folds: list[Fold], seed: int, survivals: list[float]) -> Iterator[Task]:
@@ -242,7 +254,7 @@ def tasks(study: str, folds: list[Fold], seed: int, survivals: list[float]) -> I
 
 
 def show(rows: list[dict]) -> None:
-    """Print a line a cell: both systems, and their paired difference."""
+    """Print a line a cell: all systems, and paired differences."""
     cells = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     for row in rows:
         place = row["study"], row["survival"], row["victim"]
@@ -253,15 +265,17 @@ def show(rows: list[dict]) -> None:
         means = {s: {k: np.mean(v) for k, v in seeds.items()} for s, seeds in systems.items()}
         digits = 3 if study in numbers else 1
         text = ", ".join(f"{s} {cell(list(found.values()), digits)}" for s, found in means.items())
-        seeds = sorted(set(means.get("experts", {})) & set(means.get("MiniRocket", {})))
-        if len(seeds) > 1:
-            pair = [[float(means[s][seed]) for seed in seeds] for s in ("experts", "MiniRocket")]
-            found = paired_difference(*pair)
+        several = [(s, "experts") for s in means if s.startswith("experts,")]
+        for first, second in [("experts", "MiniRocket"), *several]:
+            found = difference(means.get(first, {}), means.get(second, {}))
+            if found is None:
+                continue
             gain = -found.mean if study in numbers else found.mean  # of errors, less is better
             sign = "better" if gain > 0 else "worse" if gain < 0 else "level"
-            counts[("clearly " if found.is_clear else "") + sign] += 1
+            about = "" if first == "experts" else f"{first}: "
+            counts[f"{about}{'clearly ' if found.is_clear else ''}{sign}"] += 1
             low, high = f"{found.low:+.{digits}f}", f"{found.high:+.{digits}f}"
-            text += f", difference {found.mean:+.{digits}f} [{low}, {high}]"
+            text += f", {about}difference {found.mean:+.{digits}f} [{low}, {high}]"
         print(f"{study}; {victim or 'nothing'} at {survival:.0%}; {name}: {text}")
     print(dict(counts))
     for study in dict.fromkeys(row["study"] for row in rows):
@@ -278,6 +292,14 @@ def show(rows: list[dict]) -> None:
         print("  " + ", ".join(f"{name} {np.mean(values):.1f}" for name, values in errors.items()))
 
 
+def difference(ours: dict[int, float], theirs: dict[int, float]) -> PairedDifference | None:
+    """Over the seeds of both; none where they do not share two."""
+    seeds = sorted(set(ours) & set(theirs))
+    if len(seeds) < 2:
+        return None
+    return paired_difference(*([float(means[seed]) for seed in seeds] for means in (ours, theirs)))
+
+
 def of_numbers(rows: list[dict]) -> set[str]:
     """Studies whose labels are numbers: scores are errors, and no row of experts tells how sure."""
     sure = {row["study"] for row in rows if any(name.startswith("ece ") for name in row["facts"])}
@@ -292,17 +314,20 @@ def cell(values: list[float], digits: int) -> str:
 def main() -> None:
     parser = study_options(__doc__.splitlines()[0], "experts.jsonl")
     parser.add_argument("--survivals", default="1", help="shares that keep a victim")
+    parser.add_argument("--members", type=int, default=1, help="of experts that are asked as well")
     options = parser.parse_args()
     torch.set_num_threads(1)
     rows = read_rows(options.rows)
     done = {tuple(row[name] for name in (*Task.__annotations__, "system")) for row in rows}
+    systems = systems_of(options.members)
     survivals = [float(share) for share in options.survivals.split(",")]
     chosen = [(t, folds) for t, folds in studies(options.data, options.only) if options.only in t]
     for seed, (title, folds) in itertools.product(range(options.seeds), chosen):
-        for task, system in itertools.product(tasks(title, folds, seed, survivals), SYSTEMS):
-            if (*vars(task).values(), system) in done:
+        every = itertools.product(tasks(title, folds, seed, survivals), systems.items())
+        for task, (name, system) in every:
+            if (*vars(task).values(), name) in done:
                 continue
-            fresh = compute(folds[task.fold], task, system)
+            fresh = compute(folds[task.fold], task, name, system)
             rows += fresh
             append_rows(options.rows, fresh)
     show(rows)

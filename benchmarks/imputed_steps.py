@@ -59,7 +59,7 @@ MAKE: dict[str, tuple[str, Callable[[], Imputer]]] = {
 
 def network_of(experts: ModalityExperts) -> TorchTaps:
     """The trained network, in torch."""
-    return TorchTaps.like(experts.taps.network).eval().requires_grad_(requires_grad=False)
+    return TorchTaps.like(experts.taps.networks[0]).eval().requires_grad_(requires_grad=False)
 
 
 def inputs_of(experts: ModalityExperts, split: Split, name: str) -> tuple[Tensor, Tensor]:

@@ -25,12 +25,14 @@ TEST = made_clips(20, seed=1)
 @pytest.fixture(scope="module")
 def model():
     clips = with_holes(made_clips(40, seed=0))
-    return mmalign.MMAlign(seed=3, epochs=2).fit(clips, groups=lambda clip_id: clip_id[:7])
+    return mmalign.MMAlign(seed=3, epochs=2, members=2).fit(
+        clips, groups=lambda clip_id: clip_id[:7]
+    )
 
 
 def test_the_default_is_the_model_of_experts(model):
     assert isinstance(model, ExpertsMMAlign)
-    experts = Experts(seed=3, epochs=2)
+    experts = Experts(seed=3, epochs=2, members=2)
     experts.fit(with_holes(made_clips(40, seed=0)), groups=lambda clip_id: clip_id[:7])
     mixed = with_holes(TEST)
     np.testing.assert_array_equal(model.answers(mixed), experts.predict(mixed))
@@ -71,6 +73,7 @@ def test_the_arguments_choose_the_kind(arguments, settings, kind):
         ((), {"modalities": ["a", "a"]}, "one or more different names"),
         ((), {"modalities": "text"}, "a list of names"),
         ((), {"seed": -1, "epochs": 0}, "seed must be .*; epochs must be"),
+        ((), {"members": 0}, "members must be an integer >= 1, got 0"),
         ((), {"seed": True, "epochs": True}, "seed must .* True; epochs must .* True"),
         ((), {"visibel": "a"}, "did you mean 'visible'"),
         ((), {"device": "cuda"}, "experts compute on the CPU"),
@@ -100,7 +103,7 @@ def test_scikit_learn_s_clone_and_params(model):
     assert copy.task is None
     assert not hasattr(copy, "classes_")
     assert copy.set_params(modalities=["pose"], seed=5).get_params()["seed"] == 5
-    assert repr(copy) == "MMAlign(modalities=['pose'], seed=5, epochs=2)"
+    assert repr(copy) == "MMAlign(modalities=['pose'], seed=5, epochs=2, members=2)"
     assert repr(mmalign.MMAlign()) == "MMAlign()"
     with pytest.raises(ConfigError, match="no 'visible'"):
         copy.set_params(visible="pose")

@@ -23,10 +23,10 @@ def waves(count, steps):
     ]
 
 
-def fitted(steps, *, smooth=True, epochs=1):
+def fitted(steps, *, smooth=True, epochs=1, networks=1):
     clips = waves(16, steps)
     expert = TapsExpert()
-    lesson = Lesson(clips, np.arange(16) % 2, TASK, None, seed=0, epochs=epochs)
+    lesson = Lesson(clips, np.arange(16) % 2, TASK, None, seed=0, epochs=epochs, networks=networks)
     expert.fit(lesson, Sense(centre=False, own_scale=False, smooth=smooth))
     return expert, clips
 
@@ -60,7 +60,7 @@ def test_a_short_clip_is_answered_by_what_learned_from_long_ones():
     [(23, True, 1), (24, True, 2), (40, True, 3), (190, True, 4), (640, True, 4), (40, False, 1)],
 )
 def test_blocks_read_maxima_of_a_few_steps_where_a_signal_has_many(steps, smooth, stride):
-    assert fitted(steps, smooth=smooth)[0].network.stride == stride
+    assert fitted(steps, smooth=smooth)[0].networks[0].stride == stride
 
 
 @pytest.mark.parametrize("length", [4, 5])
@@ -85,3 +85,30 @@ def test_means_of_no_steps_or_of_very_many_are_refused():
     for wrong in (0, 17, -3, 4.5):
         with pytest.raises(ValueError, match=f"means of {wrong} steps"):
             TapsExpert().restore(state | {"numbers": np.append(state["numbers"][:4], wrong)})
+
+
+def test_the_answer_is_the_mean_of_networks_that_differ():
+    expert, clips = fitted(40, networks=2)
+    alone = []
+    for number in range(2):
+        other = TapsExpert()
+        other.restore(expert.state())
+        other.networks = [other.networks[number]]
+        alone.append(other.evidence(clips))
+    assert np.abs(alone[0] - alone[1]).max() > 0.01
+    np.testing.assert_allclose(np.mean(alone, axis=0), expert.evidence(clips), atol=1e-12)
+
+
+def test_the_first_of_several_networks_is_the_only_one_that_others_have():
+    one, two = fitted(40)[0].state(), fitted(40, networks=2)[0].state()
+    assert {name.replace("network/", "network2/") for name in one if "network" in name} == {
+        *two
+    } - {*one}
+    for name, array in one.items():
+        np.testing.assert_array_equal(array, two[name])
+
+
+def test_networks_that_differ_in_shape_are_refused():
+    state = fitted(40, networks=2)[0].state()
+    with pytest.raises(ValueError, match=r"stem\.bias"):
+        TapsExpert().restore(state | {"network2/stem.bias": np.zeros(3, np.float32)})

@@ -22,7 +22,7 @@ from tests.experts.made import made_clips as clips_of_waves
 
 @pytest.fixture(scope="module")
 def model():
-    return mmalign.MMAlign(epochs=1).fit(with_holes(clips_of_waves(24, seed=0)))
+    return mmalign.MMAlign(epochs=1, members=2).fit(with_holes(clips_of_waves(24, seed=0)))
 
 
 @pytest.fixture(scope="module")

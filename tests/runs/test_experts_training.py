@@ -33,6 +33,14 @@ def finished(tmp_path_factory) -> Path:
     return out
 
 
+def test_members_of_experts_are_part_of_the_run(tmp_path):
+    run = made_run(tmp_path / "run", members=2)
+    run.execute()
+    assert mmalign.load(tmp_path / "run").get_params()["members"] == 2
+    with pytest.raises(MMAlignError, match="members"):
+        made_run(tmp_path / "run", members=3).execute()
+
+
 class KilledError(Exception):
     pass
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Make = Callable[[Dataset, torch.device, World], Trainee]
 
 EXPERTS = "experts"
-EXPERTS_SETTINGS = ("method", "seed", "epochs")
+EXPERTS_SETTINGS = ("method", "seed", "epochs", "members")
 SURVIVAL, SETTING = "0.1", "A"
 
 
@@ -142,6 +142,7 @@ class Asked:
             protocols=protocols,
             seed=model.seed,
             epochs=model.epochs,
+            members=model.members,
             world=world,
         )
 

@@ -36,7 +36,7 @@ from mmalign.experts.model import Experts
 from mmalign.runs.experts_artifact import KIND, experts_of, saved_experts
 from mmalign.runs.manifest import Saved
 
-NAMES = ("modalities", "seed", "epochs", "device", "non_finite")
+NAMES = ("modalities", "seed", "epochs", "members", "device", "non_finite")
 KNOWN = (*NAMES, "method", "visible", "victim")
 
 
@@ -47,6 +47,7 @@ class ExpertsMMAlign(MMAlign):
         modalities: Modalities to use. Default: all that the training clips have.
         seed: Seed of initial weights, random features and batch order.
         epochs: Number of training epochs of the networks.
+        members: Number of networks per modality, whose answers are averaged.
         device: `auto` or `cpu`; experts compute on the CPU.
         non_finite: How to treat NaN and infinity: `reject`, `gap` or `zero`.
         method: `experts`.
@@ -64,21 +65,28 @@ class ExpertsMMAlign(MMAlign):
         modalities: Sequence[str] | None = None,
         seed: int = 0,
         epochs: int = EPOCHS,
+        members: int = 1,
         device: str = "auto",
         non_finite: Cleaning = "reject",
         method: str = KIND,
         **unknown: Any,
     ) -> None:
         problems = [f"experts have no {name!r}; {suggestion(name, KNOWN)}" for name in unknown]
-        problems += _problems(modalities, seed, epochs, device, method)
+        problems += _problems(modalities, seed, device, method)
+        problems += [
+            f"{name} must be an integer >= 1, got {number!r}"
+            for name, number in (("epochs", epochs), ("members", members))
+            if not _is_whole(number) or number < 1
+        ]
         if problems:
             raise ConfigError(problems)
         self.modalities = None if modalities is None else list(modalities)
         self.seed = seed
         self.epochs = epochs
+        self.members = members
         self.device = device
         self.non_finite = known_cleaning(non_finite)
-        self.experts = Experts(self.modalities, seed=seed, epochs=epochs)
+        self.experts = self._fresh()
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
         """All constructor arguments, as scikit-learn expects them."""
@@ -119,7 +127,7 @@ class ExpertsMMAlign(MMAlign):
         train = X["train"] if isinstance(X, Dataset) else X
         rows = gathered(train) if y is None else relabelled(train, y)
         require_modalities(rows, self.modalities or ())
-        fresh = Experts(self.modalities, seed=self.seed, epochs=self.epochs)
+        fresh = self._fresh()
         with located(split="train"):
             told = with_groups(rows, groups)
             fresh.fit(self._cleaned(told), learn=_tell if verbose else _learn)
@@ -128,6 +136,11 @@ class ExpertsMMAlign(MMAlign):
                 labelled(valid, list(fresh.experts), fresh.fitted_task)
         self.experts = fresh
         return self
+
+    def _fresh(self) -> Experts:
+        """A model that has not learned anything."""
+        recipe = {"seed": self.seed, "epochs": self.epochs, "members": self.members}
+        return Experts(self.modalities, **recipe)
 
     def _cleaned(self, rows: Split | list[Clip]) -> Split | list[Clip]:
         """Training clips without NaN and infinity, where the estimator cleans them."""
@@ -216,9 +229,8 @@ class ExpertsMMAlign(MMAlign):
     @classmethod
     def of(cls, experts: Experts, *, device: str = "auto") -> "ExpertsMMAlign":
         """An estimator around a model that was trained elsewhere."""
-        model = cls(
-            modalities=experts.modalities, seed=experts.seed, epochs=experts.epochs, device=device
-        )
+        recipe = {name: getattr(experts, name) for name in ("seed", "epochs", "members")}
+        model = cls(modalities=experts.modalities, device=device, **recipe)
         model.experts = experts
         return model
 
@@ -234,14 +246,10 @@ def _tell(name: str, lesson: Lesson) -> ModalityExperts:
     return learned
 
 
-def _problems(
-    modalities: Sequence[str] | None, seed: Any, epochs: Any, device: str, method: str
-) -> list[str]:
+def _problems(modalities: Sequence[str] | None, seed: Any, device: str, method: str) -> list[str]:
     problems = modality_problems(modalities)
     if not _is_whole(seed) or not 0 <= seed < 2**32:
         problems.append(f"seed must be an integer in 0..2**32-1, got {seed!r}")
-    if not _is_whole(epochs) or epochs < 1:
-        problems.append(f"epochs must be an integer >= 1, got {epochs!r}")
     if device not in ("auto", "cpu"):
         problems.append(f"device {device!r} cannot be used: experts compute on the CPU")
     if method != KIND:

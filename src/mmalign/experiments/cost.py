@@ -8,7 +8,7 @@ from mmalign.runs.experts_artifact import KIND as EXPERTS
 from mmalign.training.methods import find_method
 
 EXPERTS_COST = 100.0
-"""Of experts: little of it is epochs."""
+"""Of experts with one member: little of it is epochs."""
 
 
 def relative_cost(job: Job) -> float:
@@ -19,7 +19,7 @@ def relative_cost(job: Job) -> float:
     if config.method == MINIROCKET:
         return EXPERTS_COST / 2
     if config.method == EXPERTS:
-        return EXPERTS_COST * (1 + job.survival)
+        return EXPERTS_COST * (1 + job.survival) * (1 + config.members) / 2
     epoch = find_method(config.method).cost * (1 + job.survival) + 0.5 * config.both_passes
     epochs = config.members * (config.warm_up + config.epochs)
     return epochs * (epoch + config.window / 64)

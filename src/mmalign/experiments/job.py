@@ -107,6 +107,7 @@ class Job:
                 protocols=protocols,
                 seed=self.config.seed,
                 epochs=self.config.epochs,
+                members=self.config.members,
             )
         if self.modalities:
             return AnchorTraining(

@@ -11,6 +11,10 @@ from mmalign.experiments.systems import (
     find_candidates,
     find_systems,
 )
+from mmalign.experts.contract import EPOCHS
+
+SHARED = ("epochs", "members")
+"""Settings that networks and experts have in common."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +40,12 @@ class Scope:
     modalities: Sequence[str] = ()
     candidates: Mapping[str, Settings] = field(default_factory=lambda: find_candidates(USUAL))
     rates: Sequence[float] = ()
+
+    @property
+    def experts_settings(self) -> Settings:
+        """What experts have of the settings of every run; the others are of the paper's network."""
+        own = {name: self.settings[name] for name in SHARED if name in self.settings}
+        return {"epochs": EPOCHS, **own}
 
     def __post_init__(self) -> None:
         problems = [

@@ -6,7 +6,6 @@ from mmalign.data.dataset import Dataset
 from mmalign.experiments.anchors.minirocket import KIND as MINIROCKET
 from mmalign.experiments.job import GAPS, RANDOM, Entry, Job
 from mmalign.experiments.scope import Scope
-from mmalign.experts.contract import EPOCHS
 from mmalign.runs.experts_artifact import KIND as EXPERTS
 from mmalign.training.config import Config, config_from
 from mmalign.training.methods import configure
@@ -56,10 +55,9 @@ SUBSET_SUITES: Mapping[str, Callable[[Dataset, Scope], Iterator[Entry]]] = {
 def _configs(scope: Scope) -> Iterator[tuple[str, Config]]:
     """Every system's config for every seed.
 
-    What is set for all runs is for networks; of it, experts have the epochs, MiniRocket nothing.
+    What is set for all runs is for networks; experts have some of it, MiniRocket nothing.
     """
-    epochs = {"epochs": scope.settings.get("epochs", EPOCHS)}
-    shared = {EXPERTS: epochs, MINIROCKET: {}}
+    shared = {EXPERTS: scope.experts_settings, MINIROCKET: {}}
     for title, settings in scope.candidates.items():
         for seed in scope.seeds:
             own, method = {**settings, "seed": seed}, settings["method"]

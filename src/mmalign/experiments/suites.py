@@ -12,7 +12,6 @@ from mmalign.experiments.plan_study import choose_clip
 from mmalign.experiments.scope import Scope
 from mmalign.experiments.subset_suites import SUBSET_SUITES
 from mmalign.experiments.systems import SYSTEMS, Settings, unknown
-from mmalign.experts.contract import EPOCHS
 from mmalign.runs.experts_artifact import KIND as EXPERTS
 from mmalign.training.config import IMPROVED, config_from
 from mmalign.training.methods import configure, find_method
@@ -159,9 +158,7 @@ def _entry(
 def _job(scope: Scope, pair: tuple[str, str], survival: float, settings: Settings) -> Job:
     visible, victim = pair
     if settings.get("method") == EXPERTS:
-        # No imputer on the shared network: of what is set for every run, they have the epochs.
-        shared = {"epochs": scope.settings.get("epochs", EPOCHS)}
-        config = config_from({**shared, **settings})
+        config = config_from({**scope.experts_settings, **settings})
         return Job(visible=visible, victim=victim, survival=survival, config=config)
     config = configure({**scope.settings, **settings})
     method = find_method(config.method)

@@ -30,6 +30,7 @@ class Lesson:
         groups: The person or video of each clip, where that is known.
         seed: Whatever is drawn is drawn from this.
         epochs: Passes of a network over the clips.
+        networks: Trained by an expert that has any; their answers are averaged.
     """
 
     clips: Sequence[Steps]
@@ -38,6 +39,7 @@ class Lesson:
     groups: Int64[np.ndarray, " clips"] | None
     seed: int
     epochs: int = EPOCHS
+    networks: int = 1
 
     @property
     def outputs(self) -> int:

@@ -32,17 +32,25 @@ class Experts:
         modalities: Which to use; all that the training clips have by default.
         seed: Initial weights, random features, order of batches.
         epochs: Passes of the networks over the clips; half as many where steps are words.
+        members: Networks of each expert, with different initial weights and orders of batches,
+            whose answers are averaged; see docs/experts.md for what more than one brings.
 
     >>> Experts(["pose", "wrist"], seed=1)
     Experts(['pose', 'wrist'], seed=1)
     """
 
     def __init__(
-        self, modalities: Sequence[str] | None = None, *, seed: int = 0, epochs: int = EPOCHS
+        self,
+        modalities: Sequence[str] | None = None,
+        *,
+        seed: int = 0,
+        epochs: int = EPOCHS,
+        members: int = 1,
     ) -> None:
         self.modalities = None if modalities is None else list(modalities)
         self.seed = seed
         self.epochs = epochs
+        self.members = members
         self.panel: Panel | None = None
 
     def __repr__(self) -> str:
@@ -86,9 +94,13 @@ class Experts:
         task = task_of(rows)
         names = self.modalities or _modalities(rows)
         split = taught(rows, names, task)
-        members = None if split.groups is None else np.array(split.groups)
         lessons = {
-            name: replace(_lesson(split, name, task, members, self.seed), epochs=self.epochs)
+            name: replace(
+                _lesson(split, name, task),
+                seed=self.seed,
+                epochs=self.epochs,
+                networks=self.members,
+            )
             for name in names
         }
         _check(split, {name: lesson.clips[0].shape[-1] for name, lesson in lessons.items()})
@@ -230,7 +242,9 @@ class Experts:
             CorruptArtifactError: If it gave something else.
         """
         panel = unpack_panel(payload, card)
-        model = cls(list(panel.modalities), seed=card["seed"], epochs=card["epochs"])
+        networks = next(iter(panel.members.values())).taps.networks
+        recipe = {"seed": card["seed"], "epochs": card["epochs"], "members": len(networks)}
+        model = cls(list(panel.modalities), **recipe)
         model.panel = panel
         return model
 
@@ -259,7 +273,7 @@ def _check_finite(found: Float[np.ndarray, "clips outputs"], ids: Sequence[str])
         )
 
 
-def _lesson(split: Split, name: str, task: Task, members: np.ndarray | None, seed: int) -> Lesson:
+def _lesson(split: Split, name: str, task: Task) -> Lesson:
     rows = np.flatnonzero(split.is_present(name)) if name in split.sequences else np.array([], int)
     steps = steps_of(split, name, rows)
     if len(steps) < 2 or split.labels is None:
@@ -268,6 +282,7 @@ def _lesson(split: Split, name: str, task: Task, members: np.ndarray | None, see
             modality=name,
             fix="Leave it out with modalities=[…], or give more clips that have it.",
         )
-    groups = None if members is None else np.unique(members[rows], return_inverse=True)[1]
+    own = None if split.groups is None else np.array(split.groups)[rows]
+    groups = None if own is None else np.unique(own, return_inverse=True)[1]
     is_grouped = groups is not None and len(np.unique(groups)) > 1
-    return Lesson(steps, split.labels[rows], task, groups if is_grouped else None, seed)
+    return Lesson(steps, split.labels[rows], task, groups if is_grouped else None, seed=0)

@@ -70,7 +70,7 @@ def check_member(member: ModalityExperts, channels: int, outputs: int) -> None:
     _check("weights of features", ridge.ridge.weights, (features, outputs))
     _check("intercept", ridge.ridge.intercept, (outputs,))
     _check("held-out answers", member.held_out, (len(member.held_out), outputs))
-    if taps.network.outputs != outputs:
+    if any(network.outputs != outputs for network in taps.networks):
         raise ValueError("the network answers another number of outputs")
     if not np.isfinite([ridge.motion_gain, taps.mean, taps.scale, member.skill]).all():
         raise ValueError("a scale is not a number")

@@ -1,4 +1,4 @@
-"""The taps expert: a small convolutional network, trained by one cycle of learning rates."""
+"""The taps expert: small convolutional networks, trained by one cycle of learning rates."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -18,10 +18,14 @@ LONG, MOST_TOGETHER = 128, 16
 """Steps that the network sees a signal with; of longer ones it reads means of a few in a row."""
 FEW, MOST_STRIDE = 12, 4
 """Blocks read maxima of a few steps of a signal in a row, so that about so many are left."""
+Said = Float[np.ndarray, "networks clips classes"]
 
 
 class TapsExpert(Expert):
     """Reads a signal with its differences over time, or a list of words as it is.
+
+    One network answers, or the mean of several that differ in their initial weights and order of
+    batches: each is wrong of some clips by chance.
 
     Args:
         dim: Size of a hidden step, a multiple of 64.
@@ -31,7 +35,7 @@ class TapsExpert(Expert):
         self.dim = dim
 
     def fit(self, lesson: Lesson, sense: Sense) -> None:
-        """Train a network; its last epoch is kept."""
+        """Train the networks; the last epoch of each is kept."""
         from mmalign.experts.recipe import trained_taps  # its kernels are for training only
 
         self.inputs = fit_inputs(lesson.clips, centre=sense.centre, own_scale=sense.own_scale)
@@ -43,37 +47,49 @@ class TapsExpert(Expert):
         if not isinstance(lesson.task, Classification):
             targets = ((targets - self.mean) / self.scale).astype(np.float32)
         gain = step_gain(clips) if sense.smooth else 0.0
-        self.network = trained_taps(
-            replace(lesson, clips=clips, labels=targets),
-            step_gain=gain,
-            stride=self._stride(usual) if sense.smooth else 1,
-            dim=self.dim,
-            blocks=3 if sense.smooth else 1,
-            is_smooth=sense.smooth,
-        )
+        self.networks = [
+            trained_taps(
+                replace(lesson, clips=clips, labels=targets, seed=seed),
+                step_gain=gain,
+                stride=self._stride(usual) if sense.smooth else 1,
+                dim=self.dim,
+                blocks=3 if sense.smooth else 1,
+                is_smooth=sense.smooth,
+            )
+            for seed in _seeds(lesson.seed, lesson.networks)
+        ]
 
     def _stride(self, usual: float) -> int:
         return int(min(max(1, usual // self.together // FEW), MOST_STRIDE))
 
     def evidence(self, clips: Sequence[Steps]) -> Evidence:
-        """Log-probabilities of the classes, or a number."""
+        """Log-probabilities of the classes, or a number: the mean of what the networks say."""
         read = self._read(clips)
-        outputs = np.empty((len(read), self.network.outputs), np.float32)
+        said = np.empty((len(self.networks), len(read), self.outputs), np.float32)
         for rows in batches_by_length([len(steps) for steps in read]):
-            outputs[rows] = self.network(packed([read[row] for row in rows]))
-        if outputs.shape[1] > 1:
-            return _log_shares(outputs.astype(np.float64))
-        return np.asarray(outputs * np.float32(self.scale) + np.float32(self.mean), np.float64)
+            batch = packed([read[row] for row in rows])
+            for network, outputs in zip(self.networks, said, strict=True):
+                outputs[rows] = network(batch)
+        if self.outputs > 1:
+            return np.asarray(_log_shares(said.astype(np.float64)).mean(axis=0))
+        numbers = said * np.float32(self.scale) + np.float32(self.mean)
+        return np.asarray(numbers.mean(axis=0, dtype=np.float64))
+
+    @property
+    def outputs(self) -> int:
+        """Numbers of evidence."""
+        return self.networks[0].outputs
 
     def _read(self, clips: Sequence[Steps]) -> list[Steps]:
-        """Sequences as the network sees them."""
+        """Sequences as the networks see them."""
         return [coarse(steps, self.together) for steps in self.inputs(clips)]
 
     def state(self) -> dict[str, np.ndarray]:
         """Inputs, label scale and weights."""
         found = {f"inputs/{name}": np.asarray(value) for name, value in vars(self.inputs).items()}
-        found |= {f"network/{name}": array for name, array in self.network.weights.items()}
-        network = self.network
+        for number, network in enumerate(self.networks):
+            found |= {f"{_stored(number)}/{k}": array for k, array in network.weights.items()}
+        network = self.networks[0]
         numbers = [network.step_gain, self.mean, self.scale, network.blocks]
         numbers += [self.together, network.stride]
         return found | {"numbers": np.array(numbers, np.float64)}
@@ -87,12 +103,24 @@ class TapsExpert(Expert):
         maxima = _in_a_row("maxima", stride, MOST_STRIDE)
         centre, mean, scale = (state[f"inputs/{name}"] for name in ("centre", "mean", "scale"))
         self.inputs = Inputs(bool(centre.item()), mean, scale)
-        weights = {k: np.array(v, np.float32) for k, v in under(state, "network").items()}
-        self.network = Taps(weights, gain, maxima)
-        self.network.check_shapes(channels=len(mean))
-        if blocks != self.network.blocks:
-            raise ValueError(f"{blocks:g} blocks, but arrays of {self.network.blocks}")
-        self.dim = len(weights["norm.weight"])
+        self.networks = []
+        while weights := under(state, _stored(len(self.networks))):
+            network = Taps({k: np.array(v, np.float32) for k, v in weights.items()}, gain, maxima)
+            network.check_shapes(channels=len(mean))
+            if blocks != network.blocks:
+                raise ValueError(f"{blocks:g} blocks, but arrays of {network.blocks}")
+            self.networks.append(network)
+        self.dim = len(self.networks[0].weights["norm.weight"])
+
+
+def _seeds(first: int, count: int) -> list[int]:
+    """A seed for each network: the lesson's own, and others that follow from it."""
+    return [first, *map(int, np.random.SeedSequence(first).generate_state(count - 1))]
+
+
+def _stored(number: int) -> str:
+    """Under which name a network's arrays are stored; that of the first is never numbered."""
+    return "network" if not number else f"network{number + 1}"
 
 
 def _in_a_row(what: str, steps: float, most: int) -> int:
@@ -125,6 +153,6 @@ def _label_scale(lesson: Lesson) -> tuple[float, float]:
     return float(np.mean(lesson.labels)), float(np.std(lesson.labels)) or 1.0
 
 
-def _log_shares(outputs: Float[np.ndarray, "clips classes"]) -> Float[np.ndarray, "clips classes"]:
-    shifted = outputs - outputs.max(axis=1, keepdims=True)
-    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))
+def _log_shares(outputs: Said) -> Said:
+    shifted = outputs - outputs.max(axis=-1, keepdims=True)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True)))

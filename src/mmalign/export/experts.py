@@ -127,8 +127,13 @@ def _window_features(windows: Windows, given: Sequences) -> Value:
 
 def _taps(read: Sequences, expert: TapsExpert) -> Value:
     seen = coarse(_scaled(expert.inputs, read), expert.together)
-    outputs = _taps_outputs(seen, expert.network).cast(np.float64)
-    if expert.network.outputs > 1:
+    said = [_taps_said(seen, expert, network) for network in expert.networks]
+    return sum(said[1:], said[0]) / len(said)
+
+
+def _taps_said(seen: Sequences, expert: TapsExpert, network: Taps) -> Value:
+    outputs = _taps_outputs(seen, network).cast(np.float64)
+    if network.outputs > 1:
         return outputs.apply("LogSoftmax", axis=-1)
     return outputs * expert.scale + expert.mean
 

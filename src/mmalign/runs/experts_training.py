@@ -40,6 +40,7 @@ class ExpertsTraining:
             the first one's training clips, and are scored under each.
         seed: Initial weights, random features, order of batches.
         epochs: Passes of the networks over the clips.
+        members: Networks of each expert.
         world: The processes; the first one trains, the others wait.
     """
 
@@ -48,6 +49,7 @@ class ExpertsTraining:
     protocols: Protocols = field(default_factory=dict)
     seed: int = 0
     epochs: int = EPOCHS
+    members: int = 1
     world: World = field(default_factory=World)
 
     def check(self) -> None:
@@ -118,10 +120,12 @@ class ExpertsTraining:
             "modalities": list(self._used.dims),
             "seed": self.seed,
             "epochs": self.epochs,
+            "members": self.members,
         }
 
     def _fresh(self) -> Experts:
-        return Experts(list(self._used.dims), seed=self.seed, epochs=self.epochs)
+        recipe = {"seed": self.seed, "epochs": self.epochs, "members": self.members}
+        return Experts(list(self._used.dims), **recipe)
 
     @cached_property
     def _data_hash(self) -> str:
