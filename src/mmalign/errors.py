@@ -112,6 +112,10 @@ class DataError(MMAlignError):
         return shown(f"{shown(text, most=max(room, 100))}. {self.fix}" if self.fix else text)
 
 
+class UnknownModalityWarning(UserWarning):
+    """Modalities of clips that a model leaves out."""
+
+
 class MissingVectorsError(DataError):
     """Words that cannot be read as numbers without a file of vectors: no fault of their file."""
 
@@ -158,6 +162,18 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     names = list(known)
     near = difflib.get_close_matches(name, names, n=1)
     return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+
+
+def no_modality(name: str, known: Iterable[str], whose: str = "These clips have") -> DataError:
+    """Make the error for a modality that is not there; it says which one was probably meant.
+
+    >>> str(no_modality("wrsit", ["pose", "wrist"]))
+    "there is no modality 'wrsit'. Did you mean 'wrist'? These clips have pose, wrist."
+    """
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    meant = f"Did you mean {near[0]!r}? " if near else ""
+    return DataError(f"there is no modality {name!r}", fix=f"{meant}{whose} {', '.join(names)}.")
 
 
 class CorruptArtifactError(MMAlignError):

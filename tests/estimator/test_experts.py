@@ -3,6 +3,7 @@
 import pickle
 import subprocess
 import sys
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,13 @@ from sklearn.base import clone
 import mmalign
 from mmalign.data import Clip, Dataset
 from mmalign.data.split import Split
-from mmalign.errors import ConfigError, CorruptArtifactError, DataError, MMAlignError
+from mmalign.errors import (
+    ConfigError,
+    CorruptArtifactError,
+    DataError,
+    MMAlignError,
+    UnknownModalityWarning,
+)
 from mmalign.estimator.experts import ExpertsMMAlign
 from mmalign.estimator.network import NetworkMMAlign
 from mmalign.estimator.pair import PairMMAlign
@@ -201,3 +208,40 @@ def test_experts_are_trained_saved_and_asked_without_torch(tmp_path):
     words = [sys.executable, "-c", WITHOUT_TORCH, str(tmp_path / "saved")]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["a", "b"], done.stderr
+
+
+def test_a_misspelt_modality_is_refused_wherever_clips_are_answered(model, tmp_path):
+    clips = [
+        replace(TEST[0], sequences={"pose": TEST[0].sequences["pose"], "wrsit": np.ones((5, 3))})
+    ]
+    model.save(tmp_path / "model")
+    for one in (model, mmalign.load(tmp_path / "model"), model.experts):
+        for ask in (one.predict, one.predict_proba, one.score):
+            with pytest.raises(DataError, match="does not know 'wrsit'; did you mean 'wrist'"):
+                ask(clips)
+    with pytest.raises(DataError, match=r"does not know 'wrsit'.*Rename it, or leave it out"):
+        model.metrics(clips)
+    with pytest.raises(DataError, match=r"split valid, clip .*: the model does not know 'wrsit'"):
+        clone(model).set_params(epochs=1).fit(with_holes(made_clips(9, seed=0)), valid=clips)
+
+
+def test_a_modality_that_training_clips_lacked_is_told_of(model):
+    more = [replace(c, sequences={**c.sequences, "gps": np.ones((5, 3))}) for c in TEST[:2]]
+    with pytest.warns(UnknownModalityWarning, match="'gps': left out. It uses pose, wrist") as told:
+        found = model.predict(more)
+    assert len(told) == 1
+    assert found.tolist() == model.predict(TEST[:2]).tolist()
+    chosen = mmalign.MMAlign(modalities=["pose"], epochs=1).fit(made_clips(9, seed=0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        chosen.predict(more)
+
+
+def test_two_names_of_one_modality_are_told_of_in_training():
+    clips = made_clips(12, seed=0)
+    for clip in clips[1::3]:
+        clip.sequences["wrsit"] = clip.sequences.pop("wrist")
+    with pytest.warns(UnknownModalityWarning, match="no clip has both 'wrist' and 'wrsit'"):
+        mmalign.MMAlign(epochs=1).fit(clips)
+    with pytest.raises(DataError, match=r"no modality 'vioce'\. Did you mean 'voice'"):
+        mmalign.MMAlign(modalities=["vioce"]).fit(clips)

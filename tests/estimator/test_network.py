@@ -50,6 +50,28 @@ def test_chosen_modalities_alone_are_read():
         mmalign.MMAlign(method="copy", modalities=["m1"], **TINY).fit(HOLES)
 
 
+def test_a_misspelt_modality_is_refused_beside_a_right_one(model):
+    named = {"sound": "m1", "face": "m2", "text": "m3"}
+    data = {
+        name: [
+            {"label": clip.label} | {new: clip.sequences[old] for new, old in named.items()}
+            for clip in list(whole)[:16]
+        ]
+        for name, whole in WHOLE.splits.items()
+    }
+    data["valid"][0]["facce"] = data["valid"][0].pop("face")
+    network = mmalign.MMAlign(method="mmalign", **TINY)
+    with pytest.raises(DataError, match=r"split valid, clip clip0: .* did you mean 'face'"):
+        network.fit(data["train"], valid=data["valid"])
+    network.fit(data["train"])
+    for ask in (network.predict, network.predict_proba, network.impute):
+        with pytest.raises(DataError, match="does not know 'facce'; did you mean 'face'"):
+            ask(data["valid"])
+    pair = mmalign.MMAlign("text", "face", **TINY).fit(data["train"])
+    with pytest.raises(DataError, match="does not know 'facce'; did you mean 'face'"):
+        pair.predict(data["valid"])
+
+
 def test_what_was_saved_comes_back(model, tmp_path):
     model.save(tmp_path / "model")
     back = mmalign.load(tmp_path / "model")

@@ -32,9 +32,15 @@ def test_gaps_and_other_modalities_are_no_trouble(url):
 def test_a_clip_with_nothing_that_the_model_reads_is_refused_by_name(url):
     pose = {"id": "good", "pose": np.zeros((9, 4))}
     with pytest.raises(DataError, match=r"clip bad: .* none of the model's .* Give it pose or"):
-        mmalign.Client(url).predict([pose, {"id": "bad", "poze": np.zeros((9, 4))}])
+        mmalign.Client(url).predict([pose, {"id": "bad", "heart": np.zeros((9, 4))}])
     with pytest.raises(DataError, match=r"clip bad: .* none of the model's"):
-        mmalign.Client(url).predict({"id": "bad", "poze": np.zeros((9, 4))})
+        mmalign.Client(url).predict({"id": "bad", "heart": np.zeros((9, 4))})
+
+
+def test_a_misspelt_modality_is_refused_before_it_is_asked(url):
+    wrong = {"id": "bad", "wrist": np.zeros((9, 3)), "poze": np.zeros((9, 4))}
+    with pytest.raises(DataError, match=r"clip bad: .* not know 'poze'; did you mean 'pose'"):
+        mmalign.Client(url).predict(wrong)
 
 
 def test_more_clips_than_a_request_may_have_are_sent_in_parts(url, experts_data, monkeypatch):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
-from mmalign.errors import ConfigError, DataError, counted
+from mmalign.errors import ConfigError, DataError, counted, no_modality
 from mmalign.progress import track
 
 if TYPE_CHECKING:
@@ -211,10 +211,7 @@ def take_away(
                 fix=f"It was trained for clips that may lack {others}.",
             )
         if modality not in split.sequences:
-            raise DataError(
-                f"there is no modality {modality!r}",
-                fix=f"There are {', '.join(split.sequences)}.",
-            )
+            raise no_modality(modality, split.sequences, "There are")
         if modality not in model.reads:
             raise DataError(
                 f"the run does not use {modality!r}",

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mmalign.errors import MMAlignError, shown
+
 if TYPE_CHECKING:
     from mmalign.experiments.grid import Grid
 
@@ -43,15 +45,22 @@ def _report_study(folder: Path, out: Path) -> Path:
     from mmalign.experiments.report.writing import write_study
 
     study = open_study(folder)
-    grids = {t: open_grid(study.grid(t)) for t in study.grids if study.is_started(t)}
+    begun = {t: open_grid(study.grid(t)) for t in study.grids if study.is_started(t)}
+    grids = {title: grid for title, grid in begun.items() if len(grid.pending()) < len(grid.jobs)}
+    again = f"Go on with mmalign bench STUDY.toml --out {folder}"
+    if not grids:
+        raise MMAlignError(f"{folder}: no dataset of the study has a finished run. {again}.")
     results = {title: read_runs(grid, decides="accuracy") for title, grid in grids.items()}
     page = write_study(results, out, title=study.title, rates=study.rates())
-    for grid in grids.values():
-        _tell_pending(grid)
+    for title in study.grids:
+        if title in grids:
+            _tell_pending(grids[title], f"{shown(title)}: ")
+        else:
+            typer.echo(f"{shown(title)}: left out, no run is finished. {again}.")
     return page
 
 
-def _tell_pending(grid: "Grid") -> None:
-    pending = len(grid.pending())
+def _tell_pending(grid: "Grid", of: str = "") -> None:
+    pending, total = len(grid.pending()), len(grid.jobs)
     if pending:
-        typer.echo(f"{pending} of {len(grid.jobs)} runs are not finished; the report says which.")
+        typer.echo(f"{of}{pending} of {total} runs are not finished; the report says which.")

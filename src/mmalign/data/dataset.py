@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from mmalign.data.split import Split
 from mmalign.data.task import Task
-from mmalign.errors import DataError, shown
+from mmalign.errors import DataError, no_modality, shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,10 +65,7 @@ class Dataset:
         """
         for name in modalities:
             if name not in self.dims:
-                raise DataError(
-                    f"there is no modality {name!r}",
-                    fix=f"This dataset has {', '.join(self.dims)}.",
-                )
+                raise no_modality(name, self.dims, "This dataset has")
 
     def only(self, modalities: Sequence[str]) -> "Dataset":
         """Keep only these modalities.

@@ -14,7 +14,7 @@ from mmalign.data.columns import drop_from, lengths_of, presence_in, select_from
 from mmalign.data.gaps import declared_gaps, observed_in
 from mmalign.data.labels import encode_labels
 from mmalign.data.task import Labels, Task
-from mmalign.errors import DataError
+from mmalign.errors import DataError, no_modality
 
 UNFIT = (TypeError, ValueError, OverflowError, RuntimeError)
 """What numpy and torch raise at values that are no numbers, or that are elsewhere."""
@@ -115,8 +115,7 @@ class Split:
             DataError: If there is no such modality.
         """
         if modality not in self.sequences:
-            there = f"There are {', '.join(self.sequences)}."
-            raise DataError(f"there is no modality {modality!r}", fix=there)
+            raise no_modality(modality, self.sequences, "There are")
         kept = drop_from(self.sequences[modality], (clip_id in ids for clip_id in self.ids))
         return self.with_known_features(sequences={**self.sequences, modality: kept})
 

@@ -1,6 +1,6 @@
 """Clips on their way into a training: their modalities, labels and widths, and validation clips."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from mmalign.data.intake import Clips, modalities_in, taught
 from mmalign.data.missingness import surviving_ids
 from mmalign.data.split import Split
 from mmalign.data.task import Task
-from mmalign.errors import DataError, located
+from mmalign.errors import DataError, located, no_modality
 
 VALIDATION_SHARE = 0.15
 
@@ -33,12 +33,7 @@ def require_modalities(rows: Split | list[Clip], modalities: Sequence[str]) -> N
     known = modalities_in(rows)
     for name in modalities:
         if name not in known:
-            raise unknown_modality(name, known)
-
-
-def unknown_modality(name: str, known: Iterable[str]) -> DataError:
-    """What is said of a modality that is not in the clips."""
-    return DataError(f"there is no modality {name!r}", fix=f"These clips have {', '.join(known)}.")
+            raise no_modality(name, known)
 
 
 def labelled_split(name: str, clips: Clips, modalities: list[str], task: Task) -> Split:

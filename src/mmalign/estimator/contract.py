@@ -10,9 +10,11 @@ import pyarrow as pa
 from jaxtyping import Float, Shaped
 
 from mmalign.data.batching import Watch
+from mmalign.data.clip import Clip
 from mmalign.data.dataset import Dataset
 from mmalign.data.grouping import Groups
 from mmalign.data.intake import Clips, gathered, labelled, labelled_by, labels_in, written
+from mmalign.data.spelling import require_known, warn_of_unknown
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task
 from mmalign.errors import ConfigError, MMAlignError
@@ -99,6 +101,23 @@ class MMAlign:
         raise NotImplementedError
 
     @property
+    def is_chosen(self) -> bool:
+        """Whether the modalities were chosen: clips may well have others."""
+        return True
+
+    def known(self, clips: Clips) -> Split | list[Clip]:
+        """The clips, once it is certain that none has a modality of the model's under another name.
+
+        Raises:
+            DataError: If one has.
+        """
+        rows = gathered(clips)
+        require_known(rows, self.reads)
+        if not self.is_chosen:
+            warn_of_unknown(rows, self.reads)
+        return rows
+
+    @property
     def needs(self) -> tuple[str, ...]:
         """The modalities that no clip may lack."""
         return ()
@@ -179,7 +198,8 @@ class MMAlign:
         """
         task = self._known_task()
         names = list(self.reads)
-        split = labelled(X, names, task) if y is None else labelled_by(X, y, names, task)
+        rows = self.known(X)
+        split = labelled(rows, names, task) if y is None else labelled_by(rows, y, names, task)
         return self.evaluated(self.prepared(split))
 
     def _known_task(self) -> Task:

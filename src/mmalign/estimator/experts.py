@@ -22,6 +22,7 @@ from mmalign.data.intake import (
     with_labels_that_fit,
 )
 from mmalign.data.non_finite import cleaned
+from mmalign.data.spelling import require_known, warn_of_twins
 from mmalign.data.split import Split
 from mmalign.data.task import Labels, Task
 from mmalign.errors import ConfigError, located, suggestion
@@ -127,13 +128,16 @@ class ExpertsMMAlign(MMAlign):
         train = X["train"] if isinstance(X, Dataset) else X
         rows = gathered(train) if y is None else relabelled(train, y)
         require_modalities(rows, self.modalities or ())
+        warn_of_twins(rows)
         fresh = self._fresh()
         with located(split="train"):
             told = with_groups(rows, groups)
             fresh.fit(self._cleaned(told), learn=_tell if verbose else _learn)
         if valid is not None:
             with located(split="valid"):
-                labelled(valid, list(fresh.experts), fresh.fitted_task)
+                rows = gathered(valid)
+                require_known(rows, list(fresh.experts))
+                labelled(rows, list(fresh.experts), fresh.fitted_task)
         self.experts = fresh
         return self
 
@@ -161,15 +165,21 @@ class ExpertsMMAlign(MMAlign):
             DataError: If a clip has none of them.
         """
         names = list(self.experts.experts)
-        split = with_labels_that_fit(clips, names, self.experts.fitted_task)
+        rows = self.known(clips)
+        split = with_labels_that_fit(rows, names, self.experts.fitted_task)
         used = split.only([name for name in names if name in split.sequences])
         return cleaned(used, self.non_finite)
 
     def _asked(self, clips: Clips) -> Split:
         """The same as a prediction looks at them: labels are not."""
-        names = list(self.experts.experts)
-        split = features_of(clips, names, self.experts.fitted_task)
+        names, task = list(self.experts.experts), self.experts.fitted_task
+        split = features_of(self.known(clips), names, task)
         return cleaned(split.only([n for n in names if n in split.sequences]), self.non_finite)
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether the modalities were chosen, or are all that the training clips had."""
+        return self.modalities is not None
 
     @property
     def reads(self) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from mmalign.data.intake import (
     with_labels_that_fit,
 )
 from mmalign.data.non_finite import cleaned
+from mmalign.data.spelling import require_known, warn_of_twins
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task
 from mmalign.errors import ConfigError, MMAlignError, located
@@ -170,12 +171,21 @@ class NetworkMMAlign(MMAlign):
             rows = with_groups(gathered(train), groups)
         task, names = task_of(rows), self._chosen(rows)
         known = labelled_split("train", rows, names, task)
+        warn_of_twins(rows)
         if valid is None:
             told = None if groups is None else known.groups
             known, held_out = set_aside(known, self.config.seed, told)
         else:
-            held_out = labelled_split("valid", valid, names, task)
+            with located(split="valid"):
+                others = gathered(valid)
+                require_known(others, names)
+            held_out = labelled_split("valid", others, names, task)
         return self._seen({"train": known, "valid": held_out}, names, task)
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether the modalities were chosen, or are all that the training clips had."""
+        return self.modalities is not None
 
     @property
     def _targets(self) -> Sequence[str] | None:
@@ -221,7 +231,7 @@ class NetworkMMAlign(MMAlign):
         Raises:
             DataError: If features do not fit the model, or its output is not finite.
         """
-        return answers_to(self.fitted, clips, self.needs, self._features)
+        return answers_to(self.fitted, self.known(clips), self.needs, self._features)
 
     def predict_proba(self, X: Clips) -> Float[np.ndarray, "clips classes"]:
         """Probability of each class, in the order of `classes_`.
@@ -312,10 +322,11 @@ class NetworkMMAlign(MMAlign):
         Raises:
             DataError: If a clip has none of them, or features do not fit the model.
         """
-        return self._checked(with_labels_that_fit(clips, self.reads, self.fitted.task))
+        rows = self.known(clips)
+        return self._checked(with_labels_that_fit(rows, self.reads, self.fitted.task))
 
     def _features(self, clips: Clips) -> Split:
-        return self._checked(features_of(clips, self.reads, self.fitted.task))
+        return self._checked(features_of(self.known(clips), self.reads, self.fitted.task))
 
     def _checked(self, split: Split) -> Split:
         return readable(split, self.fitted.features(), self.non_finite)

@@ -12,9 +12,9 @@ from mmalign.data.intake import Clips, with_labels_that_fit
 from mmalign.data.non_finite import cleaned
 from mmalign.data.split import Split
 from mmalign.data.task import Labels, Task
-from mmalign.errors import ConfigError
+from mmalign.errors import ConfigError, no_modality
 from mmalign.estimator.cleaning import Cleaning
-from mmalign.estimator.clips import first_width, unknown_modality
+from mmalign.estimator.clips import first_width
 from mmalign.estimator.network import NetworkMMAlign
 from mmalign.predictor.features import check_features
 from mmalign.predictor.predictor import Predictor, prediction_table
@@ -92,10 +92,15 @@ class PairMMAlign(NetworkMMAlign):
     def _pair_of(self, split: Split) -> Split:
         for name in self.reads:
             if name not in split.sequences:
-                raise unknown_modality(name, split.sequences)
+                raise no_modality(name, split.sequences)
         return split.only(self.reads)
 
     # --- using a fitted model -------------------------------------------------------------
+
+    @property
+    def is_chosen(self) -> bool:
+        """Always: a pair is chosen by name."""
+        return True
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -141,7 +146,8 @@ class PairMMAlign(NetworkMMAlign):
         Raises:
             DataError: If the visible modality is missing, or features do not fit the model.
         """
-        return self._checked(with_labels_that_fit(clips, self.reads, self.fitted.task))
+        rows = self.known(clips)
+        return self._checked(with_labels_that_fit(rows, self.reads, self.fitted.task))
 
     def _checked(self, split: Split) -> Split:
         if self.victim not in split.sequences:

@@ -12,6 +12,7 @@ from jaxtyping import Bool
 from mmalign.data.batching import Watch, unwatched
 from mmalign.data.intake import with_labels_that_fit
 from mmalign.data.non_finite import cleaned
+from mmalign.data.spelling import require_known
 from mmalign.data.split import Split
 from mmalign.errors import DataError
 from mmalign.estimator.cleaning import Cleaning, cleaning_of
@@ -84,6 +85,7 @@ class SavedNetwork:
 
     def _prepared(self, split: Split) -> Split:
         features = self._reading.features
+        require_known(split, self.reads)
         rows = with_labels_that_fit(split, self.reads, self._reading.task)
         if self._reading.pair is None:
             return readable(rows, features, self._non_finite)

@@ -11,6 +11,7 @@ from jaxtyping import Float, Shaped
 from mmalign.data.grouping import Groups, with_groups
 from mmalign.data.intake import Clips, features_of, gathered, labelled, task_of, taught
 from mmalign.data.non_finite import require_finite
+from mmalign.data.spelling import require_known
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task
 from mmalign.data.widths import require_any, require_widths
@@ -156,7 +157,9 @@ class Experts:
             DataError: If a clip has none of the model's modalities, features that do not fit, or
                 features so large that the sum is not finite.
         """
-        split = features_of(clips, list(self.experts), self.fitted_task)
+        rows = gathered(clips)
+        require_known(rows, list(self.experts))
+        split = features_of(rows, list(self.experts), self.fitted_task)
         dims = self.dims()
         _check(split, {name: dim for name, dim in dims.items() if name in split.sequences})
         with np.errstate(over="ignore", invalid="ignore"):
@@ -204,7 +207,9 @@ class Experts:
         Raises:
             DataError: If a clip has no label, or none of the model's modalities.
         """
-        split = labelled(clips, list(self.experts), self.fitted_task)
+        rows = gathered(clips)
+        require_known(rows, list(self.experts))
+        split = labelled(rows, list(self.experts), self.fitted_task)
         if split.labels is None:
             raise DataError("there are no labels", fix="Give each clip one.")
         return score(self.fitted_task, self.predict(split), split.labels)

@@ -14,6 +14,7 @@ from jaxtyping import Shaped
 from safetensors.numpy import save
 
 from mmalign.data.intake import Clips, gathered
+from mmalign.data.spelling import require_known
 from mmalign.data.split import Split
 from mmalign.data.task import Regression
 from mmalign.data.widths import require_any
@@ -109,7 +110,8 @@ class Client:
         Modalities that the model does not read are not sent.
 
         Raises:
-            DataError: If these are no clips, or one has none of the model's modalities.
+            DataError: If these are no clips, or one has none of the model's modalities, or has one
+                under a misspelt name.
             ServiceError: If the service refuses, stays busy, or cannot be reached.
         """
         names, most = self._takes()
@@ -200,6 +202,7 @@ def _content(status: int, content: bytes) -> dict[str, Any]:
 
 def _split(clips: Clips, names: list[str]) -> Split:
     rows = gathered(clips)
+    require_known(rows, names)
     if isinstance(rows, Split):
         return rows.only([name for name in names if name in rows.sequences])
     plain = [replace(clip, label=None) for clip in rows]

@@ -69,7 +69,7 @@ def write_study(
     """
     _refuse_foreign(out)
     if not results:
-        raise MMAlignError("no dataset of the study has a finished run. Go on with mmalign bench.")
+        raise MMAlignError("no dataset of the study has a finished run. Run it first.")
     rows = [(name, *row) for name, runs in results.items() for row in _score_rows(runs)]
     files = {
         "tables/scores.csv": rows_csv(("dataset", *HEADINGS), rows),
