@@ -3,12 +3,13 @@
 import csv
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
-from mmalign.data import write_native
+from mmalign.data import Classification, write_native
 from tests.cli.many import mmalign_many
 from tests.experts.made import NAMES, made_dataset
 
@@ -202,3 +203,26 @@ def test_a_run_becomes_an_onnx_file(run, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "largest difference from the run" in done.stdout
     assert (tmp_path / "model.onnx").stat().st_size > 1000
+
+
+def test_other_data_is_refused_by_what_differs(run, tmp_path):
+    whole = made_dataset()
+    named = {"pose": "ankle", "wrist": "sound", "voice": "light"}
+    renamed = {
+        name: replace(split, sequences={named[n]: c for n, c in split.sequences.items()})
+        for name, split in whole.splits.items()
+    }
+    others = replace(whole, dims={named[n]: dim for n, dim in whole.dims.items()}, splits=renamed)
+    write_native(others, tmp_path / "others")
+    classes = replace(whole, task=Classification(("b", "c", "d")))
+    write_native(classes, tmp_path / "classes")
+    asked = [[command, run, tmp_path / "others"] for command in ("evaluate", "predict")]
+    asked += [["evaluate", run, tmp_path / "classes"]]
+    asked += [["predict", run, tmp_path / "classes", "--out", tmp_path / "found.csv"]]
+    evaluated, predicted, labelled, told = mmalign_many(asked)
+    for answer, place in ((evaluated, "others"), (predicted, "others"), (labelled, "classes")):
+        assert answer.returncode == 2
+        assert answer.stderr.startswith(f"error: file {tmp_path / place}: these clips are not what")
+    assert "it has ankle [4], sound [3], light [2], the model reads pose [4]" in predicted.stderr
+    assert "its labels d are unknown to the model" in labelled.stderr
+    assert told.returncode == 0  # labels do not matter to predictions

@@ -238,3 +238,29 @@ def test_names_that_no_saved_model_may_have_are_refused_before_training():
             relabelled([{"eye": STEPS}, {"eye": STEPS}], [name, "b"])
         with pytest.raises(DataError, match="modality"):
             taught([{name: STEPS, "label": "a"}], [name], AB)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "meant"),
+    [
+        ("lable", "a", "label"),
+        ("Label", 1.5, "label"),
+        ("groups", "anna", "group"),
+        ("ID", "x", "id"),
+        ("observd", {"eye": [True, True]}, "observed"),
+    ],
+)
+def test_a_misspelt_key_of_a_clip_is_refused(key, value, meant):
+    clip = {"eye": STEPS, "id": "x", "label": "a", key: value}
+    clip.pop(meant, None)
+    with pytest.raises(DataError, match=rf"no key '{key}' of a clip\. Did you mean '{meant}'"):
+        gathered(clip)
+    assert gathered({**clip, key: STEPS})[0].sequences[key] is STEPS  # a modality of that name
+
+
+def test_facts_that_are_no_sequences_are_told_apart():
+    given = {"eye": STEPS, "place": "park"}
+    with pytest.raises(DataError, match=r"place: not numbers but text.*choose its modalities"):
+        labelled([{**given, "label": "a"}], ["eye", "place"], AB)
+    with pytest.raises(DataError, match=r"expected \[time, dim\], got \[2\].*array\[:, None\]"):
+        labelled([{"eye": STEPS[:, 0], "label": "a"}], ["eye"], AB)

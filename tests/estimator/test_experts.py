@@ -217,7 +217,7 @@ def test_a_misspelt_modality_is_refused_wherever_clips_are_answered(model, tmp_p
     model.save(tmp_path / "model")
     for one in (model, mmalign.load(tmp_path / "model"), model.experts):
         for ask in (one.predict, one.predict_proba, one.score):
-            with pytest.raises(DataError, match="does not know 'wrsit'; did you mean 'wrist'"):
+            with pytest.raises(DataError, match=r"does not know 'wrsit'\. Did you mean 'wrist'"):
                 ask(clips)
     with pytest.raises(DataError, match=r"does not know 'wrsit'.*Rename it, or leave it out"):
         model.metrics(clips)

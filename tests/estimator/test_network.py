@@ -61,14 +61,14 @@ def test_a_misspelt_modality_is_refused_beside_a_right_one(model):
     }
     data["valid"][0]["facce"] = data["valid"][0].pop("face")
     network = mmalign.MMAlign(method="mmalign", **TINY)
-    with pytest.raises(DataError, match=r"split valid, clip clip0: .* did you mean 'face'"):
+    with pytest.raises(DataError, match=r"split valid, clip clip0: .* Did you mean 'face'"):
         network.fit(data["train"], valid=data["valid"])
     network.fit(data["train"])
     for ask in (network.predict, network.predict_proba, network.impute):
-        with pytest.raises(DataError, match="does not know 'facce'; did you mean 'face'"):
+        with pytest.raises(DataError, match=r"does not know 'facce'\. Did you mean 'face'"):
             ask(data["valid"])
     pair = mmalign.MMAlign("text", "face", **TINY).fit(data["train"])
-    with pytest.raises(DataError, match="does not know 'facce'; did you mean 'face'"):
+    with pytest.raises(DataError, match=r"does not know 'facce'\. Did you mean 'face'"):
         pair.predict(data["valid"])
 
 

@@ -487,3 +487,8 @@ def test_predictions_are_names_of_the_classes(model, data, tmp_path):
     assert not hasattr(mmalign.MMAlign("visible", "victim"), "classes_")
     numbers = replace(model.fitted, task=Regression())
     assert not hasattr(PairMMAlign.of(numbers, model.config), "classes_")
+
+
+def test_a_modality_of_the_pair_that_no_clip_has_is_refused_by_name(data):
+    with pytest.raises(DataError, match=r"no modality 'victm'\. Did you mean 'victim'"):
+        mmalign.MMAlign("visible", "victm", **SETTINGS).fit(data["train"])

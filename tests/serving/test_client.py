@@ -39,7 +39,7 @@ def test_a_clip_with_nothing_that_the_model_reads_is_refused_by_name(url):
 
 def test_a_misspelt_modality_is_refused_before_it_is_asked(url):
     wrong = {"id": "bad", "wrist": np.zeros((9, 3)), "poze": np.zeros((9, 4))}
-    with pytest.raises(DataError, match=r"clip bad: .* not know 'poze'; did you mean 'pose'"):
+    with pytest.raises(DataError, match=r"clip bad: .* not know 'poze'\. Did you mean 'pose'"):
         mmalign.Client(url).predict(wrong)
 
 

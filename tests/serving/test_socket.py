@@ -90,6 +90,24 @@ def test_a_bad_message_is_refused_and_the_session_goes_on(session):
     assert "answer" in hear(session)
 
 
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        (
+            {"start": {"window": -2, "stride": 1, "rates": {}}},
+            "start.window: expected a number abo",
+        ),
+        ({"start": {"window": 2, "rates": {}}}, "start.stride: missing."),
+        ({"s3cret": 1}, "message: unknown field."),
+        ({"frames": {"s3cret": 5}}, "frames: expected a list."),
+    ],
+    ids=str,
+)
+def test_a_refusal_says_what_is_expected_in_plain_words(session, message, told):
+    tell(session, message)
+    assert hear(session)["error"]["message"].startswith(told)
+
+
 def test_another_site_s_page_may_not_connect(url):
     address = url.replace("http", "ws") + "/v1/stream"
     with pytest.raises((ConnectionClosed, InvalidStatus)):  # noqa: SIM117

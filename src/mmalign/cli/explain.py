@@ -33,13 +33,16 @@ def explain(
     The picture shows the evidence of each modality (experts) or the alignment (networks).
     """
     from mmalign.data import load_dataset
-    from mmalign.errors import ConfigError
+    from mmalign.data.likeness import require_modalities_of
+    from mmalign.errors import ConfigError, located
     from mmalign.estimator.network import NetworkMMAlign
     from mmalign.experiments.pictures import check_picture
 
     check_picture(out)
     model = options.load_model(run, device, threads=1)
     dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
+    with located(file=data):
+        require_modalities_of(dataset, model.dims)
     found = model.prepared(options.take_away(_find(dataset, clip), without, model))
     told = _told(model, found)
     if isinstance(model, NetworkMMAlign):

@@ -32,12 +32,17 @@ def evaluate(
     """
     from mmalign.cli.tables import print_scores
     from mmalign.data import load_dataset
+    from mmalign.data.likeness import require_kind_of
+    from mmalign.errors import located
     from mmalign.evaluation.floors import constant_floor
 
     model = options.load_model(run, device, threads)
     dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
+    _require_split(dataset, split)
+    with located(file=data):
+        require_kind_of(dataset, [split], model.dims, model.task)
     seen = dataset if as_is else _under_masks(run, dataset, split, model, as_json=as_json)
-    clips = options.take_away(_readable(_part(seen, split), model, split), without, model)
+    clips = options.take_away(_readable(seen[split], model, split), without, model)
     scores = {"run": model.metrics(clips)}
     train = dataset.splits.get("train")
     if train is not None and train.labels is not None and clips.labels is not None:
@@ -66,12 +71,18 @@ def predict(
     """Write a prediction for every clip of a dataset."""
     from mmalign.cli.writing import STDOUT, check_ending, write_table
     from mmalign.data import load_dataset
+    from mmalign.data.likeness import require_modalities_of
+    from mmalign.errors import located
 
     check_ending(out)
     model = options.load_predictor(run, device, threads)
     dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
+    if split is not None:
+        _require_split(dataset, split)
+    with located(file=data):
+        require_modalities_of(dataset, model.dims)
     names = dataset.splits if split is None else [split]
-    whole = {name: _readable(_part(dataset, name), model, name) for name in names}
+    whole = {name: _readable(dataset[name], model, name) for name in names}
     splits = {name: options.take_away(part, without, model) for name, part in whole.items()}
     table = model.table(splits)
     write_table(table, out)
@@ -79,15 +90,14 @@ def predict(
         typer.echo(f"{len(table)} predictions: {out}")
 
 
-def _part(dataset: Any, split: str) -> Any:
-    """The clips of a split, or an error that tells of the option that chooses another."""
+def _require_split(dataset: Any, split: str) -> None:
+    """Check that there is such a split; the error tells of the option that chooses another."""
     from mmalign.errors import DataError
 
     if split not in dataset.splits:
         others = " or ".join(f"--split {name}" for name in dataset.splits)
         fix = f"Choose {others}, or split the clips again with mmalign data split."
         raise DataError(f"there is no {split} split", fix=fix)
-    return dataset[split]
 
 
 def _readable(split: Any, model: Any, name: str) -> Any:

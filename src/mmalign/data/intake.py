@@ -11,6 +11,7 @@ from mmalign.data.clip import Clip
 from mmalign.data.dataset import Dataset
 from mmalign.data.labels import encode_labels, suggested_task, task_of_column
 from mmalign.data.names import check_names
+from mmalign.data.spelling import nearest
 from mmalign.data.split import UNFIT, Split
 from mmalign.data.task import Classification, Label, Labels, Regression, Task
 from mmalign.errors import DataError
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 else:
     # Anything may be handed over; what is no clip is refused here, in words that help.
     Clips = object
+
+
+FACTS = ("id", "label", "group", "observed")
+"""Keys of a clip that is a dict which are no modalities."""
 
 
 def labelled(clips: Clips, modalities: Sequence[str], task: Task) -> Split:
@@ -196,8 +201,10 @@ def _from_dict(given: Mapping[str, Any], clip_id: str) -> Clip:
     sequences = {
         str(name): _array(value, clip_id, str(name))
         for name, value in given.items()
-        if name not in ("id", "label", "group", "observed")
+        if name not in FACTS
     }
+    for name, steps in sequences.items():
+        _refuse_misspelt(name, steps, given, clip_id)
     if all(steps is None for steps in sequences.values()):
         raise DataError(
             "every modality is missing",
@@ -215,6 +222,25 @@ def _from_dict(given: Mapping[str, Any], clip_id: str) -> Clip:
         },
         group=None if group is None else str(group),
     )
+
+
+def _refuse_misspelt(
+    name: str, steps: Shaped[np.ndarray, "..."] | None, given: Mapping[str, Any], clip_id: str
+) -> None:
+    """Check that a key that looks like a fact about the clip is a modality.
+
+    Raises:
+        DataError: If it is another name of a fact that is not there, and no table of numbers.
+    """
+    if steps is None or steps.ndim == 2:
+        return
+    meant = nearest(name, [fact for fact in FACTS if fact not in given])
+    if meant is not None:
+        raise DataError(
+            f"there is no key {name!r} of a clip",
+            clip=clip_id,
+            fix=f"Did you mean {meant!r}? Other keys are modalities, arrays [time, dim].",
+        )
 
 
 def _array(value: Any, clip_id: str, modality: str) -> Shaped[np.ndarray, "..."] | None:
@@ -252,7 +278,10 @@ def written(rows: Split | list[Clip]) -> list[Label | None]:
     if not ids:
         raise DataError("there are no clips", fix="Give at least two, with labels.")
     if all(label is None for label in labels):
-        raise DataError("there are no labels", fix="Give each clip one.")
+        raise DataError(
+            "there are no labels",
+            fix="Give each clip one ('label' in a dict), or give them beside the clips.",
+        )
     if not isinstance(rows, Split) or not isinstance(rows.task, Classification):
         return labels
     return [rows.task.classes[index] for index in encode_labels(ids, labels, rows.task)]

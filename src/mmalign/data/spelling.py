@@ -40,9 +40,9 @@ def require_known(rows: Rows, known: Sequence[str]) -> None:
         clip = None if meant is None else _first_with(rows, name, meant)
         if clip is not None:
             raise DataError(
-                f"the model does not know {name!r}; did you mean {meant!r}?",
+                f"the model does not know {name!r}",
                 clip=clip,
-                fix="Rename it, or leave it out.",
+                fix=f"Did you mean {meant!r}? Rename it, or leave it out.",
             )
 
 

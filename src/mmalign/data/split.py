@@ -198,6 +198,9 @@ def _to_steps(clip: Clip, modality: str) -> Steps | None:
     if features is None:
         return None
     fix = "A sequence is an array of numbers [time, dim]; None stands for a missing one."
+    if getattr(getattr(features, "dtype", None), "kind", "") in ("U", "S"):
+        fix = f"{fix} Leave facts about a clip out, or choose its modalities: modalities=[…]."
+        raise DataError("not numbers but text", clip=clip.id, modality=modality, fix=fix)
     try:
         steps = _numbers(features)
     except UNFIT as error:
@@ -205,6 +208,7 @@ def _to_steps(clip: Clip, modality: str) -> Steps | None:
         raise DataError(problem, clip=clip.id, modality=modality, fix=fix) from error
     if steps.ndim != 2:
         problem = f"expected [time, dim], got {list(steps.shape)}"
+        fix = "Give one number per step as array[:, None]." if steps.ndim == 1 else fix
         raise DataError(problem, clip=clip.id, modality=modality, fix=fix)
     return declared_gaps(clip, modality, steps)
 

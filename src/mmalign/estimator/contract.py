@@ -101,6 +101,11 @@ class MMAlign:
         raise NotImplementedError
 
     @property
+    def dims(self) -> Mapping[str, int]:
+        """Features a step of each modality that the fitted model reads."""
+        raise NotImplementedError
+
+    @property
     def is_chosen(self) -> bool:
         """Whether the modalities were chosen: clips may well have others."""
         return True

@@ -186,6 +186,11 @@ class ExpertsMMAlign(MMAlign):
         """The modalities that the experts have learned."""
         return tuple(self.experts.experts)
 
+    @property
+    def dims(self) -> Mapping[str, int]:
+        """Features a step of each modality that the experts have learned."""
+        return self.experts.dims()
+
     def table(self, splits: Mapping[str, Split]) -> pa.Table:
         """Split, id, prediction, label where known, probabilities, and which modalities were used.
 

@@ -297,6 +297,11 @@ class NetworkMMAlign(MMAlign):
         return self.fitted.modalities
 
     @property
+    def dims(self) -> Mapping[str, int]:
+        """Features a step of each modality of the fitted model."""
+        return self.fitted.features()
+
+    @property
     def is_masked(self) -> bool:
         """Whether the method is meant for clips as a protocol's masks leave them."""
         return find_method(self.config.method).is_masked

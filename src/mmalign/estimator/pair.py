@@ -14,7 +14,7 @@ from mmalign.data.split import Split
 from mmalign.data.task import Labels, Task
 from mmalign.errors import ConfigError, no_modality
 from mmalign.estimator.cleaning import Cleaning
-from mmalign.estimator.clips import first_width
+from mmalign.estimator.clips import first_width, require_modalities
 from mmalign.estimator.network import NetworkMMAlign
 from mmalign.predictor.features import check_features
 from mmalign.predictor.predictor import Predictor, prediction_table
@@ -75,8 +75,10 @@ class PairMMAlign(NetworkMMAlign):
     def _targets(self) -> Sequence[str]:
         return (self.victim,)
 
-    def _chosen(self, rows: Split | list[Clip]) -> list[str]:  # noqa: ARG002
-        return [self.visible, self.victim]
+    def _chosen(self, rows: Split | list[Clip]) -> list[str]:
+        names = [self.visible, self.victim]
+        require_modalities(rows, names)
+        return names
 
     def _seen(self, splits: Mapping[str, Split], names: list[str], task: Task) -> Dataset:
         see = find_method(self.config.method).see

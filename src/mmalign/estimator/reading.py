@@ -54,6 +54,11 @@ class SavedNetwork:
         return tuple(self._reading.features)
 
     @property
+    def dims(self) -> Mapping[str, int]:
+        """Features a step of each modality of the network."""
+        return self._reading.features
+
+    @property
     def needs(self) -> tuple[str, ...]:
         """The modalities that no clip may lack."""
         return () if self._reading.pair is None else self._reading.pair[:1]

@@ -8,6 +8,7 @@ import numpy as np
 
 from mmalign.data.clip import Steps
 from mmalign.data.dataset import Dataset
+from mmalign.data.likeness import require_modalities_of
 from mmalign.data.split import Split
 from mmalign.data.task import Classification
 from mmalign.errors import DataError
@@ -54,10 +55,12 @@ def examples_of(dataset: Dataset, facts: Facts) -> Examples:
     """Clips that were not trained on if there are any, spread over the split.
 
     Raises:
-        DataError: If none of the model's modalities is in the data with the right width.
+        DataError: If none of the model's modalities is in the data, or one has another width, or
+            one that the model needs is not there.
     """
-    names = [m for m, dim in facts.dims.items() if dataset.dims.get(m) == dim]
-    if not names or not set(facts.needs) <= set(names):
+    require_modalities_of(dataset, facts.dims)
+    names = [name for name in facts.dims if name in dataset.dims]
+    if not set(facts.needs) <= set(names):
         wanted = ", ".join(f"{name} ({dim})" for name, dim in facts.dims.items())
         raise DataError(
             "these clips are not what the model reads", fix=f"Give a dataset with {wanted}."

@@ -7,11 +7,17 @@ import numpy as np
 from pydantic import ValidationError
 
 from mmalign.data.clip import Steps
+from mmalign.errors import counted
 from mmalign.serving.asking import Asked, checked_clip, checked_ids, checked_sequence
 from mmalign.serving.facts import Facts
 from mmalign.serving.limits import Limits
 from mmalign.serving.refusal import RefusalError, over_limit, unfit, unreadable
 from mmalign.serving.schema import RequestType
+from mmalign.serving.wording import WORDS, in_words
+
+REQUEST = 'A request is {"clips": [clip, …]}; "plans": true is optional'
+CLIP = 'A clip is {"sequences": {modality: [step, …], …}}; "id" is optional'
+GAP = "null in place of a step is a gap"
 
 
 class JsonBody:
@@ -70,14 +76,27 @@ class JsonBody:
             return over_limit(self._limits, "max_steps", f"{place}: too many steps")
         if kind == "extra_forbidden" and len(where) == 4:
             return unfit(f"{place}: unknown modality. There are {', '.join(self._facts.dims)}.")
-        if kind == "extra_forbidden":
-            return unfit(f"{place}: unknown field.")
-        return unfit(f"{place}: {self._wanted(kind, where) or first['msg']}.")
+        return unfit(f"{place}: {self._wanted(kind, where) or in_words(first)}.")
 
     def _wanted(self, kind: str, where: Sequence[int | str]) -> str | None:
-        """What a list that is too short or too long should hold; None if it is something else."""
-        if kind not in ("too_short", "too_long"):
-            return None
+        """What should be in this place; None if the kind of the error says it all."""
+        if kind in ("too_short", "too_long") and len(where) < 6:
+            return self._length_wanted(where)
+        if kind == "extra_forbidden":
+            return f"unknown field. {CLIP if len(where) > 1 else REQUEST}"
+        if kind in ("missing", "dict_type", "list_type") and len(where) < 4:
+            return f"{WORDS[kind]}. {CLIP if len(where) > 1 else REQUEST}"
+        if kind == "list_type" and len(where) == 4:
+            return "expected a list of steps"
+        if kind == "list_type" and len(where) == 5:
+            dim = self._facts.dims[str(where[3])]
+            return f"expected a step, a list of {counted(dim, 'number')}; {GAP}"
+        if kind in ("float_type", "finite_number") and len(where) == 6:
+            return f"{WORDS[kind]}; {GAP}"
+        return None
+
+    def _length_wanted(self, where: Sequence[int | str]) -> str | None:
+        """What a list that is too short or too long should hold."""
         if where == ("clips",):
             return "give at least one clip"
         if len(where) == 4:

@@ -15,6 +15,7 @@ from mmalign.serving.refusal import RefusalError, over_limit, unfit, unreadable
 from mmalign.serving.schema import NUMBER, STRICT
 from mmalign.serving.service import Service
 from mmalign.serving.stream import Stream, StreamConfig, Window
+from mmalign.serving.wording import in_words
 
 FOREIGN, CROWDED, GONE = 1008, 1013, 1006
 
@@ -42,6 +43,8 @@ class Message(TypedDict):
 
 
 MESSAGE = TypeAdapter(Message)
+KNOWN = frozenset([*Start.__annotations__, *Message.__annotations__])
+"""Names that a refusal repeats: a client may make up others."""
 
 
 async def serve_stream(socket: WebSocket, service: Service) -> None:
@@ -167,4 +170,5 @@ def _parsed(text: str) -> Message:
         first = error.errors(include_url=False, include_input=False)[0]
         if first["type"] == "json_invalid":
             raise unreadable("The message is not JSON. Write a gap as null.") from None
-        raise unfit(f"message: {first['msg']}.") from None
+        known = [f"{part}" for part in first["loc"] if part in KNOWN or isinstance(part, int)]
+        raise unfit(f"{'.'.join(known) or 'message'}: {in_words(first)}.") from None
