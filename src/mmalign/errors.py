@@ -112,10 +112,6 @@ class DataError(MMAlignError):
         return shown(f"{shown(text, most=max(room, 100))}. {self.fix}" if self.fix else text)
 
 
-class UnknownModalityWarning(UserWarning):
-    """Modalities of clips that a model leaves out."""
-
-
 class MissingVectorsError(DataError):
     """Words that cannot be read as numbers without a file of vectors: no fault of their file."""
 

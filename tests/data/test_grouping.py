@@ -50,7 +50,7 @@ def test_numbers_name_groups_too_and_none_leaves_the_clips_as_they_are():
         ([1.0, 2.0, float("nan")], "clip clip2: no group is told"),
         ({"clip0": "x"}.get, "clip clip1: no group is told"),
     ],
-    ids=str,
+    ids=["two", "one", "text", "number", "dict", "table", "none", "nan", "function"],
 )
 def test_what_tells_no_groups_is_refused(groups, problem):
     for rows in (CLIPS, SPLIT):

@@ -1,15 +1,12 @@
-"""A modality under a misspelt name is refused; another one is told of."""
-
-import warnings
-from dataclasses import replace
+"""A modality under a misspelt name is refused, another one is left out."""
 
 import numpy as np
 import pytest
 
 from mmalign.data import Classification, Clip
-from mmalign.data.spelling import nearest, require_known, warn_of_twins, warn_of_unknown
+from mmalign.data.spelling import nearest, require_known
 from mmalign.data.split import Split
-from mmalign.errors import DataError, UnknownModalityWarning
+from mmalign.errors import DataError
 
 STEPS = np.zeros((2, 1), np.float32)
 KNOWN = ["wrist", "pose"]
@@ -78,25 +75,3 @@ def test_a_name_without_features_is_nothing():
     clip = Clip("a", sequences={"wrsit": None, "pose": STEPS})
     for given in ([clip], columns([clip])):
         require_known(given, KNOWN)
-        warn_of_unknown(given, KNOWN)
-
-
-def test_what_is_left_out_is_told_once_where_mmalign_was_called():
-    told = "the model does not know 'gps', 'heart': left out. It uses wrist, pose."
-    for given in (rows("wrist gps", "heart pose"), columns(rows("wrist gps", "heart pose"))):
-        with pytest.warns(UnknownModalityWarning) as found:
-            warn_of_unknown(given, KNOWN)
-        assert [str(one.message) for one in found] == [told]
-        assert found[0].filename == __file__
-
-
-def test_two_names_for_one_modality_are_told_of():
-    apart = rows("wrist pose", "wrsit pose", "pose")
-    for given in (apart, columns(apart)):
-        with pytest.warns(UnknownModalityWarning, match="no clip has both 'wrist' and 'wrsit'"):
-            warn_of_twins(given)
-    together = [*apart, replace(apart[0], sequences={"wrist": STEPS, "wrsit": STEPS})]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warn_of_twins(together)
-        warn_of_twins(columns(together))

@@ -40,7 +40,7 @@ def evaluate(
     dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
     _require_split(dataset, split)
     with located(file=data):
-        require_kind_of(dataset, [split], model.dims, model.task)
+        require_kind_of(dataset, [split], model.dims, model.known_task())
     seen = dataset if as_is else _under_masks(run, dataset, split, model, as_json=as_json)
     clips = options.take_away(_readable(seen[split], model, split), without, model)
     scores = {"run": model.metrics(clips)}

@@ -54,7 +54,7 @@ def _in_modalities(dataset: Dataset, dims: Mapping[str, int]) -> Iterator[str]:
 
 
 def _in_labels(dataset: Dataset, splits: Sequence[str], task: Task) -> Iterator[str]:
-    known = [dataset[name].labels for name in splits if dataset[name].labels is not None]
+    known = [labels for name in splits if (labels := dataset[name].labels) is not None]
     if not known:
         return
     own = dataset.task

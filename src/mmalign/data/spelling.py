@@ -1,28 +1,18 @@
-"""Modalities that a model does not know: those that are misspelt, and those that are others."""
+"""Modalities that a model does not know because they are misspelt."""
 
 import re
-import sys
-import warnings
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 
-import numpy as np
-
 from mmalign.data.clip import Clip
 from mmalign.data.split import Split
-from mmalign.errors import DataError, UnknownModalityWarning, shown
+from mmalign.errors import DataError
 
-SHORTEST = 4
-"""Letters of a word that a slip leaves recognisable: `pose` and `nose`, but not `x` and `y`."""
+SHORTEST, ALIKE = 4, 0.75
+"""A word of so many letters is known by a slip of it, if they are so much alike."""
 
 SHORTENED = 3
 """Letters that stand for a word that begins with them: `acc` for `accelerometer`."""
-
-ALIKE = 0.85
-"""How much of a long word is there if it was meant."""
-
-BETWEEN = ("mmalign.", "contextlib", "jaxtyping", "beartype")
-"""Modules that stand between a call of ours and the code that made it."""
 
 Rows = Split | list[Clip]
 
@@ -46,23 +36,6 @@ def require_known(rows: Rows, known: Sequence[str]) -> None:
             )
 
 
-def warn_of_unknown(rows: Rows, known: Sequence[str]) -> None:
-    """Tell of modalities that clips have and that are left out, as they are none of these."""
-    names = ", ".join(map(repr, _strangers(rows, known)))
-    if names:
-        _tell(f"the model does not know {names}: left out. It uses {', '.join(known)}.")
-
-
-def warn_of_twins(rows: Rows) -> None:
-    """Tell of two modalities with nearly the same name that no clip has together."""
-    names = list(rows.sequences) if isinstance(rows, Split) else _names_in(rows)
-    for place, name in enumerate(names):
-        twin = nearest(name, names[:place])
-        if twin is not None and not _has_both(rows, name, twin):
-            both = f"{twin!r} and {name!r}"
-            _tell(f"no clip has both {both}: if they are one modality, give them one name.")
-
-
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that is meant, if this one looks like a slip or a short form of it.
 
@@ -82,31 +55,18 @@ def _is_like(words: list[str], others: list[str]) -> bool:
     one, other = "".join(words), "".join(others)
     if one == other:
         return True
-    if re.findall(r"\d", one) != re.findall(r"\d", other):
-        return False  # imu1 and imu2 are two modalities
-    if len(words) != len(others):
-        return _is_slip(one, other)
-    return all(
-        a == b or _is_slip(a, b) or _is_short_for(a, b) or _is_short_for(b, a)
-        for a, b in zip(words, others, strict=True)
-    )
+    if len(words) != len(others) or re.findall(r"\d", one) != re.findall(r"\d", other):
+        return False  # wrist and wrist_gyro, imu1 and imu2
+    return all(map(_is_slip, words, others))
 
 
 def _is_slip(one: str, other: str) -> bool:
-    """Whether two words differ by a letter, or by two that changed places; long ones by more."""
-    shortest = min(len(one), len(other))
-    if shortest < SHORTEST:
-        return False
-    if shortest >= 2 * SHORTEST and SequenceMatcher(None, one, other).ratio() >= ALIKE:
+    """Whether two words are the same but for a slip, or one begins the other."""
+    short, long = sorted((one, other), key=len)
+    if len(short) >= SHORTENED and long.startswith(short):
         return True
-    start = next((at for at in range(shortest) if one[at] != other[at]), shortest)
-    a, b = one[start:], other[start:]
-    is_turned = a[:2] == b[:2][::-1] and a[2:] == b[2:]
-    return is_turned or a[1:] == b[1:] or a[1:] == b or a == b[1:]
-
-
-def _is_short_for(one: str, other: str) -> bool:
-    return len(one) >= SHORTENED and other.startswith(one)
+    is_long_enough = len(short) >= SHORTEST
+    return one == other or (is_long_enough and SequenceMatcher(None, one, other).ratio() >= ALIKE)
 
 
 def _strangers(rows: Rows, known: Sequence[str]) -> list[str]:
@@ -137,20 +97,3 @@ def _first_with(rows: Rows, name: str, meant: str) -> str | None:
     if meant in rows.sequences:
         has = has & ~rows.is_present(meant)
     return rows.ids[int(has.argmax())] if has.any() else None
-
-
-def _has_both(rows: Rows, one: str, other: str) -> bool:
-    if isinstance(rows, Split):
-        return bool(np.any(rows.is_present(one) & rows.is_present(other)))
-    return any(not clip.is_missing(one) and not clip.is_missing(other) for clip in rows)
-
-
-def _tell(what: str) -> None:
-    """Warn, in the name of the line that called mmalign."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(BETWEEN):
-        frame = frame.f_back
-    place, known = frame.f_code.co_filename, frame.f_globals.setdefault("__warningregistry__", {})
-    warnings.warn_explicit(
-        shown(what), UnknownModalityWarning, place, frame.f_lineno, registry=known
-    )

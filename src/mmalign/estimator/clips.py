@@ -6,8 +6,9 @@ import numpy as np
 
 from mmalign.data.clip import Clip
 from mmalign.data.grouping import Groups, group_names
-from mmalign.data.intake import Clips, modalities_in, taught
+from mmalign.data.intake import Clips, gathered, modalities_in, taught
 from mmalign.data.missingness import surviving_ids
+from mmalign.data.spelling import require_known
 from mmalign.data.split import Split
 from mmalign.data.task import Task
 from mmalign.errors import DataError, located, no_modality
@@ -40,10 +41,12 @@ def labelled_split(name: str, clips: Clips, modalities: list[str], task: Task) -
     """The clips with labels in the terms of the task; errors name the split.
 
     Raises:
-        DataError: If a clip has no label, or one that is not the task's.
+        DataError: If a clip has no label, one that is not the task's, or a misspelt modality.
     """
     with located(split=name):
-        return taught(clips, modalities, task)
+        rows = gathered(clips)
+        require_known(rows, modalities)
+        return taught(rows, modalities, task)
 
 
 def first_width(split: Split, modality: str) -> int:

@@ -14,16 +14,15 @@ from mmalign.data.clip import Clip
 from mmalign.data.dataset import Dataset
 from mmalign.data.grouping import Groups
 from mmalign.data.intake import Clips, gathered, labelled, labelled_by, labels_in, written
-from mmalign.data.spelling import require_known, warn_of_unknown
+from mmalign.data.spelling import require_known
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task
-from mmalign.errors import ConfigError, MMAlignError
+from mmalign.errors import MMAlignError
 from mmalign.estimator.cleaning import Cleaning, cleaning_of, with_cleaning
+from mmalign.estimator.kinds import kind_of_call, kind_of_saved
 from mmalign.estimator.manners import sklearn_tags
 from mmalign.estimator.scoring import agreement
 from mmalign.files import standing_directory
-from mmalign.runs.experts_artifact import KIND as EXPERTS
-from mmalign.runs.experts_artifact import is_of_experts
 from mmalign.runs.manifest import Saved, read_saved, replace_saved
 
 
@@ -61,7 +60,8 @@ class MMAlign:
         Raises:
             ConfigError: If one of a pair is not named, or a pair and other modalities are.
         """
-        return super().__new__(_kind(args, settings) if cls is MMAlign else cls)
+        kind: type[MMAlign] = kind_of_call(args, settings) if cls is MMAlign else cls
+        return super().__new__(kind)
 
     # --- what each kind does in its own way -----------------------------------------------
 
@@ -105,11 +105,6 @@ class MMAlign:
         """Features a step of each modality that the fitted model reads."""
         raise NotImplementedError
 
-    @property
-    def is_chosen(self) -> bool:
-        """Whether the modalities were chosen: clips may well have others."""
-        return True
-
     def known(self, clips: Clips) -> Split | list[Clip]:
         """The clips, once it is certain that none has a modality of the model's under another name.
 
@@ -118,8 +113,6 @@ class MMAlign:
         """
         rows = gathered(clips)
         require_known(rows, self.reads)
-        if not self.is_chosen:
-            warn_of_unknown(rows, self.reads)
         return rows
 
     @property
@@ -185,7 +178,7 @@ class MMAlign:
             DataError: If a clip has no label, or none of the model's modalities.
             MMAlignError: If the model is not fitted.
         """
-        rows, task = gathered(X), self._known_task()
+        rows, task = gathered(X), self.known_task()
         labels = written(rows) if y is None else task.named(labels_in(y, rows))
         return agreement(task, self.answers(rows), labels)
 
@@ -201,13 +194,18 @@ class MMAlign:
                 modalities.
             MMAlignError: If the model is not fitted.
         """
-        task = self._known_task()
+        task = self.known_task()
         names = list(self.reads)
         rows = self.known(X)
         split = labelled(rows, names, task) if y is None else labelled_by(rows, y, names, task)
         return self.evaluated(self.prepared(split))
 
-    def _known_task(self) -> Task:
+    def known_task(self) -> Task:
+        """What the fitted model predicts.
+
+        Raises:
+            MMAlignError: If it is not fitted yet.
+        """
         if self.task is None:
             raise MMAlignError("this model is not fitted. Call fit(clips) first.")
         return self.task
@@ -306,7 +304,7 @@ class MMAlign:
         """
         folder = standing_directory(Path(path))
         saved = read_saved(folder)
-        model: MMAlign = _kind_of(saved).restored(saved, folder, device=device)
+        model: MMAlign = kind_of_saved(saved).restored(saved, folder, device=device)
         model.non_finite = cleaning_of(saved)
         return model
 
@@ -337,34 +335,3 @@ class MMAlign:
 _ONLY_PAIR = (
     ": it leaves missing modalities out. MMAlign(visible=…, victim=…), the paper's method, does."
 )
-
-
-def _kind(args: tuple[Any, ...], settings: dict[str, Any]) -> type[MMAlign]:
-    """The estimator that these arguments of `MMAlign` ask for; torch is for networks only."""
-    named = len(args) + ("visible" in settings) + ("victim" in settings)
-    method = settings.get("method")
-    if named and (method == EXPERTS or "modalities" in settings):
-        raise ConfigError("experts take modalities=[…], not visible= and victim=")
-    if named == 1:
-        asked = "MMAlign" if method is None else f"method {method!r}"
-        raise ConfigError(f"{asked} imputes one modality from another: give visible= and victim=")
-    if not named and method in (None, EXPERTS):
-        from mmalign.estimator.experts import ExpertsMMAlign
-
-        return ExpertsMMAlign
-    from mmalign.estimator.network import NetworkMMAlign
-    from mmalign.estimator.pair import PairMMAlign
-
-    return PairMMAlign if named else NetworkMMAlign
-
-
-def _kind_of(saved: Saved) -> Any:
-    """The estimator that was saved; torch is imported for networks only."""
-    if is_of_experts(saved):
-        from mmalign.estimator.experts import ExpertsMMAlign
-
-        return ExpertsMMAlign
-    from mmalign.estimator.network import NetworkMMAlign
-    from mmalign.estimator.pair import PairMMAlign
-
-    return NetworkMMAlign if "modalities" in saved.settings else PairMMAlign

@@ -22,7 +22,7 @@ from mmalign.data.intake import (
     with_labels_that_fit,
 )
 from mmalign.data.non_finite import cleaned
-from mmalign.data.spelling import require_known, warn_of_twins
+from mmalign.data.spelling import require_known
 from mmalign.data.split import Split
 from mmalign.data.task import Labels, Task
 from mmalign.errors import ConfigError, located, suggestion
@@ -128,7 +128,6 @@ class ExpertsMMAlign(MMAlign):
         train = X["train"] if isinstance(X, Dataset) else X
         rows = gathered(train) if y is None else relabelled(train, y)
         require_modalities(rows, self.modalities or ())
-        warn_of_twins(rows)
         fresh = self._fresh()
         with located(split="train"):
             told = with_groups(rows, groups)
@@ -175,11 +174,6 @@ class ExpertsMMAlign(MMAlign):
         names, task = list(self.experts.experts), self.experts.fitted_task
         split = features_of(self.known(clips), names, task)
         return cleaned(split.only([n for n in names if n in split.sequences]), self.non_finite)
-
-    @property
-    def is_chosen(self) -> bool:
-        """Whether the modalities were chosen, or are all that the training clips had."""
-        return self.modalities is not None
 
     @property
     def reads(self) -> tuple[str, ...]:

@@ -3,6 +3,8 @@
 import sys
 from typing import Any
 
+from mmalign.errors import counted
+
 
 def epoch_line(record: dict[str, Any], warm_up: int = 0) -> str:
     """An epoch's record; the validation score stands first, where a narrow screen shows it.
@@ -19,6 +21,13 @@ def epoch_line(record: dict[str, Any], warm_up: int = 0) -> str:
     losses = " ".join(f"{name} {value:.3f}" for name, value in record["losses"].items())
     mark = " (warm-up)" if record["epoch"] <= warm_up else ""
     return f"epoch {record['epoch']}{mark}: {valid} | {losses}"
+
+
+def kept_line(epochs: int) -> str:
+    """What is left of a training that broke off after so many epochs."""
+    if not epochs:
+        return "No epoch was finished: nothing of it is kept."
+    return f"Kept the best of {counted(epochs, 'finished epoch')}."
 
 
 def modality_line(name: str, clips: int, skill: float) -> str:

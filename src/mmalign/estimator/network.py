@@ -23,7 +23,6 @@ from mmalign.data.intake import (
     with_labels_that_fit,
 )
 from mmalign.data.non_finite import cleaned
-from mmalign.data.spelling import require_known, warn_of_twins
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task
 from mmalign.errors import ConfigError, MMAlignError, located
@@ -36,12 +35,12 @@ from mmalign.estimator.clips import (
     set_aside,
 )
 from mmalign.estimator.contract import MMAlign
-from mmalign.estimator.lines import epoch_line, say
+from mmalign.estimator.lines import epoch_line, kept_line, say
 from mmalign.estimator.threads import on_one_thread
 from mmalign.imputers import Direction
 from mmalign.predictor.device import choose_device
 from mmalign.predictor.features import check_any, readable, with_modalities
-from mmalign.predictor.plans import dense_plans, imputed_steps, require_direction
+from mmalign.predictor.plans import chosen_direction, dense_plans, imputed_steps
 from mmalign.predictor.predictor import Predictor, prediction_table
 from mmalign.predictor.reader import answers_to, quick_outputs
 from mmalign.runs.artifact import Artifact, artifact_of
@@ -150,20 +149,15 @@ class NetworkMMAlign(MMAlign):
                 lambda record: say(epoch_line(record, self.config.warm_up)) if verbose else None
             )
         except TrainingError as error:
-            raise TrainingError(f"{error} {self._keep_what_there_is(training)}") from error
+            epochs = len(training.state.history)
+            if epochs:
+                self._keep_best(training)
+            raise TrainingError(f"{error} {kept_line(epochs)}") from error
         self._keep_best(training)
         return self
 
     def _keep_best(self, training: Training) -> None:
         self.predictor, self.history = training.select("valid"), training.state.history
-
-    def _keep_what_there_is(self, training: Training) -> str:
-        """Keep the best epoch of a training that broke off; tells what was kept."""
-        epochs = len(training.state.history)
-        if epochs == 0:
-            return "No epoch was finished: nothing of it is kept."
-        self._keep_best(training)
-        return f"Kept the best of {epochs} finished epoch{'s' if epochs > 1 else ''}."
 
     def _to_learn_from(self, train: Clips, valid: Clips | None, groups: Groups | None) -> Dataset:
         """Both splits as the method sees them, their labels in the same terms."""
@@ -171,21 +165,12 @@ class NetworkMMAlign(MMAlign):
             rows = with_groups(gathered(train), groups)
         task, names = task_of(rows), self._chosen(rows)
         known = labelled_split("train", rows, names, task)
-        warn_of_twins(rows)
         if valid is None:
             told = None if groups is None else known.groups
             known, held_out = set_aside(known, self.config.seed, told)
         else:
-            with located(split="valid"):
-                others = gathered(valid)
-                require_known(others, names)
-            held_out = labelled_split("valid", others, names, task)
+            held_out = labelled_split("valid", valid, names, task)
         return self._seen({"train": known, "valid": held_out}, names, task)
-
-    @property
-    def is_chosen(self) -> bool:
-        """Whether the modalities were chosen, or are all that the training clips had."""
-        return self.modalities is not None
 
     @property
     def _targets(self) -> Sequence[str] | None:
@@ -282,14 +267,7 @@ class NetworkMMAlign(MMAlign):
         """
         if not find_method(self.config.method).is_aligned:
             raise MMAlignError(f"method {self.config.method!r} does not align modalities")
-        if source is not None and target is not None:
-            require_direction(self.fitted, Direction(source, target))
-            return Direction(source, target)
-        pair = self.fitted.model.pair
-        if source is not None or target is not None or pair is None:
-            known = ", ".join(f"{s} to {t}" for s, t in self.fitted.model.bank.directions)
-            raise ConfigError(f"give both source and target; this model aligns {known}")
-        return pair
+        return chosen_direction(self.fitted, source, target)
 
     @property
     def reads(self) -> tuple[str, ...]:

@@ -100,11 +100,6 @@ class PairMMAlign(NetworkMMAlign):
     # --- using a fitted model -------------------------------------------------------------
 
     @property
-    def is_chosen(self) -> bool:
-        """Always: a pair is chosen by name."""
-        return True
-
-    @property
     def reads(self) -> tuple[str, ...]:
         """The visible modality and the victim."""
         return self.visible, self.victim

@@ -63,6 +63,22 @@ def dense_plans(
     return [_plan(predictor, streams, chosen) for streams in one_by_one(predictor, split)]
 
 
+def chosen_direction(predictor: Predictor, source: str | None, target: str | None) -> Direction:
+    """The direction that is meant: the named one, or the only one of a pair.
+
+    Raises:
+        ConfigError: If one end alone is named, or none where there are several directions, or the
+            model does not know this one.
+    """
+    if source is not None and target is not None:
+        require_direction(predictor, Direction(source, target))
+        return Direction(source, target)
+    pair = predictor.model.pair
+    if source is not None or target is not None or pair is None:
+        raise ConfigError(f"give both source and target; this model aligns {_known(predictor)}")
+    return pair
+
+
 def require_direction(predictor: Predictor, direction: Direction) -> None:
     """Check that the model imputes in this direction.
 
@@ -71,8 +87,12 @@ def require_direction(predictor: Predictor, direction: Direction) -> None:
     """
     source, target = direction
     if direction not in predictor.model.bank.directions:
-        known = ", ".join(f"{s} to {t}" for s, t in predictor.model.bank.directions)
+        known = _known(predictor)
         raise ConfigError(f"this model does not align {source!r} to {target!r}; it knows {known}")
+
+
+def _known(predictor: Predictor) -> str:
+    return ", ".join(f"{s} to {t}" for s, t in predictor.model.bank.directions)
 
 
 @torch.no_grad()
