@@ -19,5 +19,6 @@ def test_clips_are_equal_if_they_are_the_same():
 def test_a_modality_that_is_not_there_is_named_with_those_that_are():
     clips = [Clip("a", 1, {"text": np.zeros((3, 2), np.float32)})]
     split = Split.from_clips(clips, ["text"], Classification(("no", "yes")))
-    with pytest.raises(DataError, match=r"no modality 'txt'\. There are text"):
+    message = r"no modality 'txt'\. Did you mean 'text'\? There are text\."
+    with pytest.raises(DataError, match=message):
         split.without("txt", split.ids)
