@@ -50,14 +50,21 @@ def heard(connection: socket.socket) -> bytes:
     return found
 
 
+def received(connection: socket.socket, most: int) -> bytes:
+    """What comes next; the connection must not end here."""
+    found = connection.recv(most)
+    assert found
+    return found
+
+
 def answer(connection: socket.socket) -> tuple[int, dict]:
     """Status and content of the next answer; the connection stays open."""
     head, content = b"", b""
     while not head.endswith(b"\r\n\r\n"):
-        head += connection.recv(1)
+        head += received(connection, 1)
     size = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
     while len(content) < size:
-        content += connection.recv(size - len(content))
+        content += received(connection, size - len(content))
     return int(head.split()[1]), json.loads(content)
 
 
@@ -218,3 +225,114 @@ def test_a_client_that_leaves_is_not_computed_for(experts):
         text = ask(url, "GET", "/metrics")[2].decode()
         (line,) = [x for x in text.splitlines() if x.startswith("mmalign_batch_clips_count")]
         assert int(line.split()[-1]) == 1 + 2 + 1  # the warm-up's two clips, one at a time
+
+
+ROADS = {"here": "/v1/predict", "through the app": "/v1/predict?"}
+"""Where a request for a prediction may go; what it gets does not depend on it."""
+
+
+@pytest.fixture(params=ROADS)
+def road(request):
+    return ROADS[request.param]
+
+
+def spoken(url: str, *parts: bytes) -> list[tuple[int, dict]]:
+    """What the service answers to each part, over one connection."""
+    with opened(url) as connection:
+        found = []
+        for part in parts:
+            connection.sendall(part)
+            found.append(answer(connection))
+        return found
+
+
+def asked(road: str, body: bytes = BODY, **headers: str) -> bytes:
+    named = {"Content-Type": "application/vnd.safetensors", "Content-Length": str(len(body))}
+    named |= {name.replace("_", "-"): value for name, value in headers.items()}
+    lines = [f"POST {road} HTTP/1.1", "Host: here", *(f"{n}: {v}" for n, v in named.items() if v)]
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+def chunked(body: bytes) -> bytes:
+    parts = [body[:7], body[7:]]
+    return b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+
+
+def test_both_roads_say_the_same(url):
+    heads = []
+    for road in ROADS.values():
+        with opened(url) as connection:
+            connection.sendall(asked(road, Connection="close"))
+            heads.append(heard(connection).lower().split(b"\r\n"))
+    one, other = ({x for x in head if not x.startswith(b"date: ")} for head in heads)
+    assert one == other
+    assert heads[0][0] == b"http/1.1 200 ok"
+    assert len(heads[0]) == len(heads[1]) == len(one) + 1  # an empty line, and the date
+
+
+def test_many_requests_over_one_connection_are_answered_in_turn(url, road):
+    numbered = [
+        asked(road, save({"pose": np.zeros((5, 4), np.float32)}, {"ids": f'["{n}"]'}))
+        for n in range(6)
+    ]
+    in_turn = spoken(url, *numbered)
+    with opened(url) as connection:
+        connection.sendall(b"".join(numbered))  # before any answer
+        at_once = [answer(connection) for _ in numbered]
+    for found in (in_turn, at_once):
+        assert [(status, said["answers"][0]["id"]) for status, said in found] == [
+            (200, str(n)) for n in range(6)
+        ]
+
+
+def test_a_body_in_chunks_is_read(url, road):
+    request = asked(road, chunked(BODY), Content_Length="", Transfer_Encoding="chunked")
+    assert [status for status, _ in spoken(url, request, request)] == [200, 200]
+
+
+def test_who_waits_for_permission_gets_it(url, road):
+    with opened(url) as connection:
+        request = asked(road, Expect="100-continue")
+        connection.sendall(request[: -len(BODY)])
+        assert connection.recv(25) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        connection.sendall(BODY)
+        assert answer(connection)[0] == 200
+
+
+def test_an_old_client_is_answered_once(url, road):
+    with opened(url) as connection:
+        connection.sendall(asked(road).replace(b"HTTP/1.1", b"HTTP/1.0", 1))
+        found = heard(connection)
+        assert found.startswith(b"HTTP/1.1 200")
+        assert b"\r\nconnection: close\r\n" in found
+
+
+def test_what_is_too_large_is_refused_before_it_is_here_and_the_next_answered(experts, road):
+    service = make_service(mmalign.load(experts), experts, max_bytes=300)
+    with serving(service) as url, opened(url) as connection:
+        large = asked(road, BODY + bytes(300))
+        connection.sendall(large[:-300])
+        status, found = answer(connection)
+        assert (status, found["error"]["limit"]) == (413, {"name": "max_bytes", "value": 300})
+        connection.sendall(large[-300:] + asked(road))
+        assert answer(connection)[0] == 200
+        lines = asked(road, chunked(bytes(400)), Content_Length="", Transfer_Encoding="chunked")
+        connection.sendall(lines + asked(road))
+        assert [answer(connection)[0] for _ in range(2)] == [413, 200]
+
+
+def test_other_types_are_refused_and_the_next_is_answered(url, road):
+    found = spoken(url, asked(road, Content_Type="text/plain"), asked(road))
+    assert [status for status, _ in found] == [415, 200]
+
+
+def test_every_request_is_counted_once(experts, road):
+    service = make_service(mmalign.load(experts), experts)
+    with serving(service) as url:
+        spoken(url, asked(road), asked(road, b"no file"), asked(road, Content_Type="text/plain"))
+        text = ask(url, "GET", "/metrics")[2].decode()
+    lines = [line for line in text.splitlines() if line.startswith("mmalign_requests_total")]
+    assert sorted(lines) == [
+        f'mmalign_requests_total{{route="predict",status="{status}"}} 1'
+        for status in (200, 400, 415)
+    ]

@@ -43,13 +43,32 @@ class Answering:
             numbers = self.model.predict(split)
             _require_finite(numbers)
             said = [{"prediction": n, "probabilities": None} for n in numbers.tolist()]
-        return [self._whole(clip, one) for clip, one in zip(clips, said, strict=True)]
+        gaps = self._gaps(clips)
+        return [self._whole(*each) for each in zip(clips, said, gaps, strict=True)]
 
     def _of_shares(self, shares: Float[np.ndarray, " classes"], task: Classification) -> Any:
         named = dict(zip(task.classes, shares.tolist(), strict=True))
         return {"prediction": task.classes[int(shares.argmax())], "probabilities": named}
 
-    def _whole(self, clip: Asked, said: PlainAnswer) -> PlainAnswer:
+    def _gaps(self, clips: Sequence[Asked]) -> list[dict[str, int]]:
+        """Missing steps inside each clip's sequences, where there are any."""
+        gaps: list[dict[str, int]] = [{} for _ in clips]
+        for name in self.facts.dims:
+            there = [
+                (row, clip.sequences[name])
+                for row, clip in enumerate(clips)
+                if name in clip.sequences
+            ]
+            if (
+                there
+                and not observed_in(np.concatenate([steps[:, :1] for _, steps in there])).all()
+            ):
+                counts = [(row, int((~observed_in(steps)).sum())) for row, steps in there]
+                for row, count in counts:
+                    gaps[row] |= {name: count} if count else {}
+        return gaps
+
+    def _whole(self, clip: Asked, said: PlainAnswer, gaps: dict[str, int]) -> PlainAnswer:
         missing = [name for name in self.facts.dims if name not in clip.sequences]
         answer = {
             "id": clip.id,
@@ -57,7 +76,7 @@ class Answering:
             "used": [name for name in self.facts.dims if name in clip.sequences],
             "missing": missing,
             "imputed": [name for name in missing if name in self.facts.imputes],
-            "gaps": gaps_of(clip),
+            "gaps": gaps,
         }
         if clip.wants_plans:
             answer["plans"] = self._plans(clip)
@@ -96,9 +115,3 @@ def _require_finite(answers: Shaped[np.ndarray, "clips ..."]) -> None:
             "the model's output is not finite",
             fix="Look for extreme feature values, or scale them.",
         )
-
-
-def gaps_of(clip: Asked) -> dict[str, int]:
-    """Missing steps inside sequences, where there are any."""
-    counts = {name: int((~observed_in(s)).sum()) for name, s in clip.sequences.items()}
-    return {name: count for name, count in counts.items() if count}

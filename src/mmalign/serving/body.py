@@ -1,5 +1,7 @@
 """A request's body: read up to a limit, and parsed by its type."""
 
+from collections.abc import Callable
+
 from starlette.requests import ClientDisconnect, Request
 
 from mmalign.serving.asking import Asked
@@ -11,18 +13,37 @@ JSON = "application/json"
 BINARY = ("application/vnd.safetensors", "application/octet-stream")
 
 
-async def read_clips(request: Request, service: Service) -> list[Asked]:
-    """The clips of a request.
+def checked_kind(content_type: str) -> str:
+    """The type of a body, from its header.
 
     Raises:
-        RefusalError: If the body is of another type, too large, or does not fit.
+        RefusalError: If it is neither JSON nor safetensors.
     """
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = content_type.partition(";")[0].strip().lower()
     if kind not in (JSON, *BINARY):
         message = f"Send Content-Type {JSON}, or {BINARY[0]} for safetensors."
         raise RefusalError(415, "unknown_type", message)
-    body = await read_body(request, service.limits)
-    return service.read_json(body) if kind == JSON else service.read_tensors(body)
+    return kind
+
+
+def reader_of(kind: str, service: Service) -> Callable[[bytes], list[Asked]]:
+    """What reads the clips of a body of this type."""
+    return service.read_json if kind == JSON else service.read_tensors
+
+
+def check_size(size: int, limits: Limits) -> None:
+    """Check that a body of so many bytes may come in.
+
+    Raises:
+        RefusalError: If it is too large.
+    """
+    if size > limits.max_bytes:
+        raise over_limit(limits, "max_bytes", "The body is too large")
+
+
+def declared_size(content_length: str) -> int:
+    """The size of a body as its header tells it; 0 where it does not."""
+    return int(content_length) if content_length.isdecimal() else 0
 
 
 async def read_body(request: Request, limits: Limits) -> bytes:
@@ -31,16 +52,12 @@ async def read_body(request: Request, limits: Limits) -> bytes:
     Raises:
         RefusalError: If it is too large, or does not come to its end.
     """
-    too_large = over_limit(limits, "max_bytes", "The body is too large")
-    declared = request.headers.get("content-length", "")
-    if declared.isdecimal() and int(declared) > limits.max_bytes:
-        raise too_large
+    check_size(declared_size(request.headers.get("content-length", "")), limits)
     body = bytearray()
     try:
         async for chunk in request.stream():
             body += chunk
-            if len(body) > limits.max_bytes:
-                raise too_large
+            check_size(len(body), limits)
     except ClientDisconnect as error:
         raise gone() from error
     return bytes(body)

@@ -1,17 +1,20 @@
-"""One connection: who cannot be answered now is told so, and who is too slow is dropped.
+"""One connection: predictions are answered here, and who is too slow is dropped.
 
-Both are decided here, where a request is no more than its first bytes. Under overload most
-requests are refused; each would cost many times as much if it came as far as the app.
+A request for a prediction does not go through the app: routing and validation by the framework
+would cost as much time as the model takes. Under overload most requests are refused, while they are
+no more than their first bytes.
 """
 
 import asyncio
 import http
 import time
+from functools import cache
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from mmalign.serving.predicting import IS_GONE, PREDICT, refusal_response
+from mmalign.serving.body import check_size, checked_kind, declared_size
+from mmalign.serving.predicting import IS_GONE, JSON_TYPE, PREDICT, Reply, answered, refused
 from mmalign.serving.refusal import RefusalError, busy, too_slow, unreadable
 from mmalign.serving.service import Service
 
@@ -21,27 +24,38 @@ HOLD_SECONDS = 0.2
 MAX_HEAD_BYTES = 1 << 16
 LONG_HEAD = "The head of the request is longer than 64 KiB."
 PREDICT_URL = PREDICT.encode()
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+Header = tuple[bytes, bytes]
 
 
-def written(refusal: RefusalError, *, is_last: bool) -> bytes:
-    """A refusal as it goes over the wire; the last one ends the connection."""
-    response = refusal_response(refusal)
-    headers = dict(response.raw_headers) | ({b"connection": b"close"} if is_last else {})
-    lines = [b"HTTP/1.1 %d %b" % (refusal.status, _phrase(refusal.status))]
-    lines += [b"%b: %b" % header for header in headers.items()]
-    return b"\r\n".join([*lines, b"", bytes(response.body)])
+def written(reply: Reply, *others: Header, is_last: bool) -> bytes:
+    """A reply as it goes over the wire, with more headers; the last one ends the connection."""
+    headers = [b"%b: %b\r\n" % header for header in others]
+    size = b"content-length: %d\r\n\r\n" % len(reply.content)
+    return b"".join((_head(reply.status, is_last), *headers, size, reply.content))
 
 
-def _phrase(status: int) -> bytes:
-    return http.HTTPStatus(status).phrase.encode()
+@cache
+def _head(status: int, is_last: bool) -> bytes:
+    """The head of a reply, as far as it is always the same."""
+    headers = Reply(status, b"").headers | {"content-type": JSON_TYPE}
+    headers |= {"connection": "close"} if is_last else {}
+    lines = [f"HTTP/1.1 {status} {http.HTTPStatus(status).phrase}"]
+    lines += [f"{name.lower()}: {value}" for name, value in headers.items()]
+    return "\r\n".join([*lines, ""]).encode()
 
 
-BUSY = {is_last: written(busy(), is_last=is_last) for is_last in (False, True)}
-"""The refusal, and the same as a connection's last."""
+class Exchange:
+    """A request for a prediction, and what became of it.
 
+    uvicorn looks at these attributes as it does at those of requests that go to the app.
 
-class Held:
-    """In place of the app's answer: what uvicorn looks at while a refusal is held back."""
+    Args:
+        keep_alive: Whether others may follow on the same connection.
+    """
+
+    message_event = asyncio.Event()  # nobody waits for it
 
     def __init__(self, keep_alive: bool) -> None:
         self.keep_alive = keep_alive
@@ -50,7 +64,8 @@ class Held:
         self.disconnected = False
         self.more_body = True
         self.body = bytearray()
-        self.message_event = asyncio.Event()
+        self.kind: str | None = None
+        """Type of the body; none of a request that will be refused whatever comes."""
 
 
 class Connection(HttpToolsProtocol):
@@ -81,18 +96,35 @@ class Connection(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Pass a request on, unless it would only be refused."""
+        """Take a request for a prediction, or pass another one on to the app."""
         self._head_bytes = 0
-        self.scope[IS_GONE] = self.transport.is_closing  # type: ignore[literal-required]
-        if self._is_prediction() and not self._service.queue.admits():
-            self._service.metrics.count_request("predict", 503)
-            held = Held(self.parser.should_keep_alive())
-            self.cycle = held  # type: ignore[assignment]
-            self.loop.call_later(HOLD_SECONDS, self._refuse, held)
+        if self._is_prediction():
+            self._begin()
         else:
+            self.scope[IS_GONE] = self.transport.is_closing  # type: ignore[literal-required]
             super().on_headers_complete()
-            if self._service.is_stopping:
-                self.end_with_answer()
+        if self._service.is_stopping:
+            self.end_with_answer()
+
+    def _begin(self) -> None:
+        """Take a request for a prediction, unless it would only be refused."""
+        is_modern = self.parser.get_http_version() != "1.0"
+        exchange = Exchange(is_modern and self.parser.should_keep_alive())
+        self.cycle = exchange  # type: ignore[assignment]
+        if not self._service.queue.admits():
+            self.loop.call_later(HOLD_SECONDS, self._refuse, exchange, busy())
+            return
+        headers = dict(self.headers)
+        try:
+            kind = checked_kind(headers.get(b"content-type", b"").decode("latin-1"))
+            size = declared_size(headers.get(b"content-length", b"").decode("latin-1"))
+            check_size(size, self._service.limits)
+        except RefusalError as refusal:
+            self._refuse(exchange, refusal)
+            return
+        exchange.kind = kind
+        if self.expect_100_continue:
+            self.transport.write(CONTINUE)
 
     def end_with_answer(self) -> None:
         """Let the answer that is being made be the last: no request is sent into a closing door."""
@@ -102,12 +134,30 @@ class Connection(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         """Take a part of the body."""
         self._head_bytes = 0
-        super().on_body(body)
+        exchange = self.cycle
+        if not isinstance(exchange, Exchange):
+            super().on_body(body)
+        elif exchange.kind is not None:
+            exchange.body += body
+            try:
+                check_size(len(exchange.body), self._service.limits)
+            except RefusalError as refusal:
+                exchange.kind = None
+                self._refuse(exchange, refusal)
 
     def on_message_complete(self) -> None:
         """End a request; after a refusal, another is due."""
-        self._owes_since = time.monotonic() if isinstance(self.cycle, Held) else None
-        super().on_message_complete()
+        exchange = self.cycle
+        self._owes_since = None
+        if not isinstance(exchange, Exchange):
+            super().on_message_complete()
+        elif exchange.kind is None:
+            self._owes_since = time.monotonic()
+        else:
+            exchange.more_body = False
+            task = self.loop.create_task(self._predict(exchange, exchange.kind))
+            self.tasks.add(task)
+            task.add_done_callback(self.tasks.discard)
 
     def drop_if_late(self, now: float) -> None:
         """Hang up on a client that owes the rest of a request, or does not read its answer."""
@@ -132,24 +182,36 @@ class Connection(HttpToolsProtocol):
         """Whether a prediction is asked for, and nothing else is on its way to this client."""
         is_next = self.cycle is None or self.cycle.response_complete
         is_posted = self.url == PREDICT_URL and self.parser.get_method() == b"POST"
-        return is_next and is_posted and not self.parser.should_upgrade()
+        return (
+            is_next and is_posted and not (self.parser.should_upgrade() or self.flow.write_paused)
+        )
 
-    def _refuse(self, held: Held) -> None:
+    async def _predict(self, exchange: Exchange, kind: str) -> None:
+        """Answer a request that is here as a whole."""
+        body = bytes(exchange.body)
+        self._reply(exchange, await answered(kind, body, self._service, self.transport.is_closing))
+
+    def _refuse(self, exchange: Exchange, refusal: RefusalError) -> None:
+        self._service.metrics.count_request("predict", refusal.status)
+        self._reply(exchange, refused(refusal))
+
+    def _reply(self, exchange: Exchange, reply: Reply) -> None:
         if self.transport.is_closing():
             return
-        held.response_started = held.response_complete = True
-        self.transport.write(BUSY[not held.keep_alive])
-        if not held.keep_alive:
-            self.transport.close()
-        if self.pipeline:
-            self.on_response_complete()
-        else:
-            self.flow.resume_reading()
+        exchange.response_started = exchange.response_complete = True
+        self._write(reply, is_last=not exchange.keep_alive)
+        self.on_response_complete()
 
     def _drop(self, refusal: RefusalError) -> None:
         """Hang up; say why if the client waits for an answer that has not begun."""
         is_idle = self.cycle is None or self.cycle.response_complete
         if self._head_bytes if is_idle else not self.cycle.response_started:
             self._service.metrics.count_request("dropped", refusal.status)
-            self.transport.write(written(refusal, is_last=True))
+            self._write(refused(refusal), is_last=True)
         self.transport.close()
+
+    def _write(self, reply: Reply, *, is_last: bool) -> None:
+        dated = self.server_state.default_headers
+        self.transport.write(written(reply, *dated, is_last=is_last))
+        if is_last:
+            self.transport.close()

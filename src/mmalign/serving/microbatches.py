@@ -98,6 +98,8 @@ class Microbatches:
         self.waiting += len(clips)
         self._pieces.extend(pieces)
         self._is_work.set()
+        if len(pieces) == 1:
+            return await pieces[0].answers
         done = await asyncio.gather(*(piece.answers for piece in pieces))
         return [answer for part in done for answer in part]
 

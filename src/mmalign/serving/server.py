@@ -15,7 +15,6 @@ import uvicorn
 from mmalign.errors import MMAlignError
 from mmalign.serving.app import build_app
 from mmalign.serving.connection import Connection
-from mmalign.serving.gate import Gate
 from mmalign.serving.service import Service
 
 Announce = Callable[[str], None]
@@ -121,7 +120,7 @@ def make_server(service: Service, announce: Announce = lambda _: None) -> Draini
         announce: Is told the URL when requests are taken.
     """
     config = uvicorn.Config(
-        Gate(build_app(service), service),
+        build_app(service),
         log_level="warning",
         http=partial(Connection, service),  # type: ignore[arg-type]
         access_log=False,
