@@ -66,7 +66,7 @@ def best_in_process(model, clips: Split) -> tuple[int, float, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=20_000, help="of the long run")
-    parser.add_argument("--connections", type=int, default=24, help="that saturate the service")
+    parser.add_argument("--connections", type=int, default=64, help="that saturate the service")
     parser.add_argument("--flood", type=int, default=3500, help="connections of the overload")
     parser.add_argument("--seconds", type=float, default=3.0, help="of each load")
     parser.add_argument("--rounds", type=int, default=5, help="of half load and overload")

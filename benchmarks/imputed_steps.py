@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from mmalign.data.packed import packed
 from mmalign.data.split import Split
 from mmalign.experts import Experts
 from mmalign.experts.augment import Augment
 from mmalign.experts.modality import ModalityExperts
 from mmalign.experts.recipe import cycle
-from mmalign.experts.taps import packed
 from mmalign.imputers import (
     AlignmentDynamicsLearner,
     Copy,

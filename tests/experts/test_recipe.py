@@ -6,12 +6,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mmalign.data.packed import packed
 from mmalign.data.task import Classification, Regression
 from mmalign.experts import recipe
 from mmalign.experts.augment import Augment
 from mmalign.experts.contract import Lesson
 from mmalign.experts.recipe import Recipe, cycle, train_taps, trained_taps
-from mmalign.experts.taps import Taps, Weights, packed, shapes
+from mmalign.experts.taps import Taps, Weights, shapes
 
 LENGTHS = st.lists(st.integers(1, 40), min_size=1, max_size=4)
 

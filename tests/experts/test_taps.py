@@ -7,7 +7,8 @@ from benchmarks.torch_taps import TorchTaps, padded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmalign.experts.taps import Taps, Weights, packed, shapes, with_differences
+from mmalign.data.packed import packed
+from mmalign.experts.taps import Taps, Weights, shapes, with_differences
 
 
 def drawn(channels: int, *, gain: float, blocks: int = 3, dim: int = 64, stride: int = 2) -> Taps:

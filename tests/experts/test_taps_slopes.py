@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from mmalign.experts.taps import OFFSETS, STEM, Taps, Weights, packed, shapes, with_differences
+from mmalign.data.packed import packed
+from mmalign.experts.taps import OFFSETS, STEM, Taps, Weights, shapes, with_differences
 from mmalign.experts.taps_slopes import add_slopes
 
 

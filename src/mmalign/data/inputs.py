@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float32, Int64
+from jaxtyping import Float32
 
 from mmalign.data.clip import Steps
+from mmalign.data.packed import Packed, packed
 
 SMOOTH = 0.3
 """Neighbouring steps that correlate by more than this are a signal, not a list of words."""
@@ -46,23 +47,22 @@ class Inputs:
     mean: Float32[np.ndarray, " channels"]
     scale: Float32[np.ndarray, " channels"]
 
-    def __call__(self, clips: Sequence[Steps]) -> list[Steps]:
+    def __call__(self, clips: Sequence[Steps]) -> Packed:
         """The sequences, centred and scaled."""
-        if not clips:
-            return []
-        lengths, steps = _together(clips)
-        means = np.repeat(_own_means(steps, lengths), lengths, axis=0) if self.centre else self.mean
-        scaled = ((steps - means) / self.scale).astype(np.float32)
-        ends = np.cumsum(lengths).tolist()
-        return [scaled[end - len(one) : end] for one, end in zip(clips, ends, strict=True)]
+        given = packed(clips)
+        means = np.repeat(_own_means(given), given.lengths, axis=0) if self.centre else self.mean
+        rows = np.subtract(given.rows, means, dtype=np.float32)
+        rows /= self.scale
+        return given.with_rows(rows)
 
 
 def fit_inputs(clips: Sequence[Steps], *, centre: bool, own_scale: bool) -> Inputs:
     """Learn mean and scale from training clips; a constant channel gets the scale of the others."""
-    lengths, steps = _together(clips)
+    given = packed(clips)
+    steps = given.rows
     if centre:
         mean = np.zeros(steps.shape[1], np.float32)
-        shifted = steps - np.repeat(_own_means(steps, lengths), lengths, axis=0)
+        shifted = steps - np.repeat(_own_means(given), given.lengths, axis=0)
     else:
         mean = steps.mean(axis=0).astype(np.float32)
         shifted = steps - mean
@@ -73,25 +73,13 @@ def fit_inputs(clips: Sequence[Steps], *, centre: bool, own_scale: bool) -> Inpu
     return Inputs(centre, mean, scale.astype(np.float32))
 
 
-def _together(clips: Sequence[Steps]) -> tuple[Int64[np.ndarray, " clips"], Steps]:
-    """Lengths of the clips, and all their steps one after the other."""
-    return np.array([len(steps) for steps in clips]), np.concatenate(clips)
-
-
-def _own_means(
-    steps: Steps, lengths: Int64[np.ndarray, " clips"]
-) -> Float32[np.ndarray, "clips channels"]:
+def _own_means(clips: Packed) -> Float32[np.ndarray, "clips channels"]:
     """Mean of each clip.
 
     Summed in float64: rounded to float32, it is the same in whatever order steps are added.
     """
-    totals = np.add.reduceat(steps, np.cumsum(lengths) - lengths, axis=0, dtype=np.float64)
-    return np.asarray(totals / lengths[:, None], np.float32)
-
-
-def differences(steps: Steps) -> Steps:
-    """What each step adds to the one before; nothing for the first."""
-    return np.diff(steps, axis=0, prepend=steps[:1])
+    totals = np.add.reduceat(clips.rows, clips.bounds[:-1], axis=0, dtype=np.float64)
+    return np.asarray(totals / clips.lengths[:, None], np.float32)
 
 
 def coarse(steps: Steps, together: int) -> Steps:
@@ -110,8 +98,8 @@ def coarse(steps: Steps, together: int) -> Steps:
 
 def step_gain(clips: Sequence[Steps]) -> float:
     """What brings differences between steps to the size of the steps."""
-    lengths, steps = _together(clips)
-    changes = np.delete(np.diff(steps, axis=0), np.cumsum(lengths)[:-1] - 1, axis=0)
+    given = packed(clips)
+    steps, changes = given.rows, np.delete(given.changes(), given.bounds[:-1], axis=0)
     size = float(np.sqrt(np.mean(changes.astype(np.float64) ** 2))) if len(changes) else 0.0
     return float(np.sqrt(np.mean(steps.astype(np.float64) ** 2))) / size if size else 1.0
 

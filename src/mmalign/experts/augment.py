@@ -1,11 +1,11 @@
 """Small changes to clips that leave their labels alone."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
+from mmalign.data.packed import Packed
 from mmalign.experts.batch_kernels import add_changed
-from mmalign.experts.taps import Packed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,4 +33,4 @@ class Augment:
         rows = rng.standard_normal(clips.rows.shape, np.float32)
         rows *= np.float32(self.jitter)
         add_changed(clips.rows, clips.bounds, pace, start, gain, rows)
-        return replace(clips, rows=rows)
+        return clips.with_rows(rows)

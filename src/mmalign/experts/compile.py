@@ -4,11 +4,12 @@ import numpy as np
 
 from mmalign.align.compiled import kernels
 from mmalign.align.kernels.kept import keep_for_reading
+from mmalign.data.packed import packed
 from mmalign.data.task import Classification
 from mmalign.experts.contract import Lesson
 from mmalign.experts.patterns import fill_shares, fill_shares_together, fit_patterns
 from mmalign.experts.recipe import trained_taps
-from mmalign.experts.taps import packed, read_clips, turn_weights
+from mmalign.experts.taps import read_clips, turn_weights
 from mmalign.experts.windows import draw_windows, fill_windows
 
 

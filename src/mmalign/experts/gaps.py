@@ -1,9 +1,20 @@
 """Sequences without their gaps, as experts read them."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from mmalign.data.clip import Steps
 from mmalign.data.gaps import observed_in
+from mmalign.data.packed import Packed, packed
+
+
+def all_without_gaps(clips: Sequence[Steps], *, smooth: bool) -> Packed:
+    """Sequences of observed steps only, as `without_gaps` makes them."""
+    given = packed(clips)
+    if observed_in(given.rows).all():
+        return given
+    return packed([without_gaps(steps, smooth=smooth) for steps in given])
 
 
 def without_gaps(steps: Steps, *, smooth: bool) -> Steps:

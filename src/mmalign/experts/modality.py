@@ -1,6 +1,6 @@
 """All that is known about one modality: its sense, its experts, and what they say when tested."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,7 +9,7 @@ from jaxtyping import Bool
 from mmalign.data.clip import Steps
 from mmalign.data.inputs import Sense, is_smooth
 from mmalign.experts.contract import Evidence, Lesson
-from mmalign.experts.gaps import without_gaps
+from mmalign.experts.gaps import all_without_gaps, without_gaps
 from mmalign.experts.ridge_expert import RidgeExpert, choose_sense
 from mmalign.experts.taps_expert import TapsExpert
 
@@ -27,6 +27,9 @@ HOPELESS = 2.0
 
 PARTS = 4
 """One of so many parts of the clips rehearses."""
+
+MOST_CLIPS, MOST_STEPS = 32, 65_536
+"""Of clips that are answered together, whose features then stay in the processor's caches."""
 
 
 @dataclass(frozen=True)
@@ -56,15 +59,34 @@ class ModalityExperts:
 
     def evidence(self, clips: Sequence[Steps]) -> Evidence:
         """The weighted sum of scores and log-probabilities, or the weighted mean of two numbers."""
-        whole = [without_gaps(steps, smooth=self.sense.smooth) for steps in clips]
+        found = np.empty((len(clips), self.taps.outputs))
+        for rows in batches_by_length([len(steps) for steps in clips]):
+            found[rows] = self._evidence([clips[row] for row in rows])
+        return found
+
+    def _evidence(self, clips: Sequence[Steps]) -> Evidence:
+        whole = all_without_gaps(clips, smooth=self.sense.smooth)
         fixed, learned = self.ridge.evidence(whole), self.taps.evidence(whole)
         gain = 1.0 if fixed.shape[1] == 1 else NETWORK_GAIN
         mean = (1 - self.share) * fixed + self.share * (gain * learned)
         return np.asarray(mean if fixed.shape[1] == 1 else 2 * AGREEMENT * mean)
 
-    def read(self, clips: Sequence[Steps]) -> list[Steps]:
+    def read(self, clips: Sequence[Steps]) -> Sequence[Steps]:
         """The sequences without gaps, centred and scaled as the sense says."""
-        return self.ridge.inputs[0]([without_gaps(s, smooth=self.sense.smooth) for s in clips])
+        return self.ridge.inputs[0](all_without_gaps(clips, smooth=self.sense.smooth))
+
+
+def batches_by_length(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Rows of like length, batch by batch; a batch has bounded clips and steps."""
+    batch: list[int] = []
+    for row in sorted(range(len(lengths)), key=lambda row: lengths[row]):
+        size = len(batch) + 1
+        if batch and (size > MOST_CLIPS or size * lengths[row] > MOST_STEPS):
+            yield batch
+            batch = []
+        batch.append(row)
+    if batch:
+        yield batch
 
 
 def learn_modality(lesson: Lesson) -> ModalityExperts:

@@ -9,6 +9,7 @@ of the steps at which the answer exceeds a threshold taken from training clips.
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float32, Int32, Int64
@@ -48,18 +49,33 @@ class Patterns:
 
     def transform(self, clips: Sequence[Steps]) -> Float32[np.ndarray, "clips features"]:
         """Shares of steps above each threshold, one row a clip of any length."""
-        shares = np.empty((len(clips), self.thresholds.size), np.float32)
-        bank = self.dilations, self.kernels, self.channels, self.thresholds, KERNELS
-        # Side by side, every clip needs room for the widest dilation.
-        most = SHORT if self.dilations.max() <= SHORT else 0
-        for rows in _groups([len(steps) for steps in clips], most):
-            if len(rows) == 1:
-                fill_shares(_transposed(clips[rows[0]]), *bank, shares[rows[0]])
-                continue
-            found = np.empty((LANES, self.thresholds.size), np.float32)
-            fill_shares_together(*_side_by_side([clips[row] for row in rows]), *bank, found)
-            shares[rows] = found[: len(rows)]
+        shares = np.empty((len(clips), self.features), np.float32)
+        self.fill(clips, shares, 0)
         return shares
+
+    @property
+    def features(self) -> int:
+        """How many there are."""
+        return self.thresholds.size
+
+    def fill(
+        self, clips: Sequence[Steps], found: Float32[np.ndarray, "clips _"], start: int
+    ) -> None:
+        """Fill columns of ``found``, from ``start`` on, with what `transform` gives."""
+        columns = slice(start, start + self.features)
+        bank = self.dilations, self.kernels, self.channels, self.thresholds, KERNELS
+        for rows in _groups([len(steps) for steps in clips], self._most):
+            if len(rows) == 1:
+                fill_shares(_transposed(clips[rows[0]]), *bank, found[rows[0], columns])
+                continue
+            shares = np.empty((LANES, self.features), np.float32)
+            fill_shares_together(*_side_by_side([clips[row] for row in rows]), *bank, shares)
+            found[rows, columns] = shares[: len(rows)]
+
+    @cached_property
+    def _most(self) -> int:
+        """Steps of clips that go side by side, where each needs room for the widest dilation."""
+        return SHORT if self.dilations.max() <= SHORT else 0
 
 
 def fit_patterns(clips: Sequence[Steps], *, features: int, rng: np.random.Generator) -> Patterns:

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Int64
 
 from mmalign.data.clip import Steps
+from mmalign.data.packed import Packed, packed
 from mmalign.data.task import Classification
 from mmalign.experts.augment import Augment
 from mmalign.experts.batch_kernels import fill_mixed
@@ -16,10 +17,8 @@ from mmalign.experts.taps import (
     OFFSETS,
     STEM,
     Outputs,
-    Packed,
     Taps,
     Weights,
-    packed,
     shapes,
     with_differences,
 )

@@ -36,7 +36,13 @@ class Ridge:
         self, features: Float[np.ndarray, "clips features"]
     ) -> Float[np.ndarray, "clips outputs"]:
         """One row of outputs a clip, computed in the precision that it was fitted in."""
-        return np.asarray((features - self.mean) @ self._slopes + self.intercept)
+        return self.predict_centred(features - self.mean)
+
+    def predict_centred(
+        self, features: Float[np.ndarray, "clips features"]
+    ) -> Float[np.ndarray, "clips outputs"]:
+        """The same, of features less their means."""
+        return np.asarray(features @ self._slopes + self.intercept)
 
     @cached_property
     def _slopes(self) -> Float[np.ndarray, "features outputs"]:

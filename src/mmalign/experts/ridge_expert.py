@@ -7,7 +7,8 @@ import numpy as np
 from jaxtyping import Float32, Float64, Int64
 
 from mmalign.data.clip import Steps
-from mmalign.data.inputs import Inputs, Sense, differences, fit_inputs, step_gain
+from mmalign.data.inputs import Inputs, Sense, fit_inputs, step_gain
+from mmalign.data.packed import Packed, packed
 from mmalign.experts.contract import Evidence, Expert, Lesson, under
 from mmalign.experts.patterns import Patterns, fit_patterns
 from mmalign.experts.ridge import PENALTIES, Fit, Ridge, fit_ridge
@@ -68,17 +69,24 @@ class RidgeExpert(Expert):
 
     def evidence(self, clips: Sequence[Steps]) -> Evidence:
         """Scores of the classes around -1 and 1, or a number."""
-        return self.ridge.predict(self._features([inputs(clips) for inputs in self.inputs]))
+        given = packed(clips)
+        features = self._features([inputs(given) for inputs in self.inputs])
+        features -= self.ridge.mean
+        return self.ridge.predict_centred(features)
 
-    def _features(self, seen: list[list[Steps]]) -> Float32[np.ndarray, "clips features"]:
+    def _features(self, seen: list[Packed]) -> Float32[np.ndarray, "clips features"]:
         pairs = zip(self.banks, seen, strict=False)  # no banks, no patterns
-        parts = [bank.transform(clips) for bank, clips in pairs]
+        parts: list[tuple[Patterns | Windows, Packed]] = list(pairs)
         if self.has_windows:
-            parts.append(self.windows.transform(seen[0]))
+            parts.append((self.windows, seen[0]))
         if self.motion_gain:
-            gain = np.float32(self.motion_gain)
-            parts.append(self.motion.transform([gain * differences(steps) for steps in seen[0]]))
-        return np.concatenate(parts, axis=1)
+            changes = np.float32(self.motion_gain) * seen[0].changes()
+            parts.append((self.motion, seen[0].with_rows(changes)))
+        starts = np.cumsum([0, *(kind.features for kind, _ in parts)]).tolist()
+        found = np.empty((len(seen[0]), starts[-1]), np.float32)
+        for (kind, clips), start in zip(parts, starts, strict=False):
+            kind.fill(clips, found, start)
+        return found
 
     def state(self) -> dict[str, np.ndarray]:
         """Inputs, banks, windows and weights."""
@@ -86,7 +94,7 @@ class RidgeExpert(Expert):
         for number, inputs in enumerate(self.inputs):
             found |= {f"inputs/{number}/{k}": np.asarray(v) for k, v in vars(inputs).items()}
         for number, bank in enumerate(self.banks):
-            found |= {f"banks/{number}/{k}": v for k, v in vars(bank).items()}
+            found |= {f"banks/{number}/{k}": v for k, v in asdict(bank).items()}
         for kind, windows in (("windows", self.windows), ("motion", self.motion)):
             found |= {f"{kind}/{n}": weights for n, weights in enumerate(windows.weights)}
             found[f"{kind}/biases"] = windows.biases

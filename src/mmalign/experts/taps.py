@@ -7,7 +7,7 @@ All of it is one compiled call: no torch, and nothing is padded.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float32, Int64
 
 from mmalign.align.kernels.kept import Kernel
-from mmalign.data.clip import Steps
+from mmalign.data.packed import Packed, Rows
 from mmalign.experts.layout import LANES
 
 read_clips = Kernel("experts.taps_forward", "read_clips")
@@ -26,36 +26,7 @@ STEM = np.array([-2, -1, 0, 1, 2])
 """Where blocks and stem read, in steps from where they stand."""
 
 Array = Float32[np.ndarray, "..."]
-Rows = Float32[np.ndarray, "_ _"]
-Bounds = Int64[np.ndarray, " _"]
 Outputs = Float32[np.ndarray, "_ outputs"]
-
-
-@dataclass(frozen=True)
-class Packed:
-    """Clips one after the other.
-
-    Attributes:
-        rows: All their steps.
-        bounds: Where each clip begins; last, where the last one ends.
-    """
-
-    rows: Rows
-    bounds: Bounds
-
-    def __len__(self) -> int:
-        return len(self.bounds) - 1
-
-    @property
-    def lengths(self) -> Int64[np.ndarray, " clips"]:
-        """Steps of each clip."""
-        return np.diff(self.bounds)
-
-
-def packed(clips: Sequence[Steps]) -> Packed:
-    """The clips, one after the other."""
-    bounds = np.concatenate(([0], np.cumsum([len(steps) for steps in clips])))
-    return Packed(np.concatenate(clips, dtype=np.float32), bounds)
 
 
 class Taps:
@@ -198,7 +169,5 @@ def with_differences(clips: Packed, gain: float) -> Rows:
     """The steps, beside what each adds to the one before."""
     if not gain:
         return np.ascontiguousarray(clips.rows)
-    changes = np.diff(clips.rows, axis=0, prepend=clips.rows[:1])
-    changes[clips.bounds[:-1]] = 0
-    beside = np.concatenate((clips.rows, np.float32(gain) * changes), axis=1)
+    beside = np.concatenate((clips.rows, np.float32(gain) * clips.changes()), axis=1)
     return np.ascontiguousarray(beside)  # kernels are compiled ahead for rows alone

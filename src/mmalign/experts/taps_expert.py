@@ -1,6 +1,6 @@
 """The taps expert: small convolutional networks, trained by one cycle of learning rates."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -8,11 +8,11 @@ from jaxtyping import Float
 
 from mmalign.data.clip import Steps
 from mmalign.data.inputs import Inputs, Sense, coarse, fit_inputs, step_gain
+from mmalign.data.packed import packed
 from mmalign.data.task import Classification
 from mmalign.experts.contract import Evidence, Expert, Lesson, under
-from mmalign.experts.taps import Taps, packed
+from mmalign.experts.taps import Taps
 
-MOST_CLIPS, MOST_STEPS = 128, 65_536
 """A batch of prediction holds no more than so many clips, and steps if all were as long."""
 LONG, MOST_TOGETHER = 128, 16
 """Steps that the network sees a signal with; of longer ones it reads means of a few in a row."""
@@ -64,12 +64,8 @@ class TapsExpert(Expert):
 
     def evidence(self, clips: Sequence[Steps]) -> Evidence:
         """Log-probabilities of the classes, or a number: the mean of what the networks say."""
-        read = self._read(clips)
-        said = np.empty((len(self.networks), len(read), self.outputs), np.float32)
-        for rows in batches_by_length([len(steps) for steps in read]):
-            batch = packed([read[row] for row in rows])
-            for network, outputs in zip(self.networks, said, strict=True):
-                outputs[rows] = network(batch)
+        read = packed(self._read(clips))
+        said = np.stack([network(read) for network in self.networks])
         if self.outputs > 1:
             return np.asarray(_log_shares(said.astype(np.float64)).mean(axis=0))
         numbers = said * np.float32(self.scale) + np.float32(self.mean)
@@ -80,9 +76,10 @@ class TapsExpert(Expert):
         """Numbers of evidence."""
         return self.networks[0].outputs
 
-    def _read(self, clips: Sequence[Steps]) -> list[Steps]:
+    def _read(self, clips: Sequence[Steps]) -> Sequence[Steps]:
         """Sequences as the networks see them."""
-        return [coarse(steps, self.together) for steps in self.inputs(clips)]
+        seen = self.inputs(clips)
+        return seen if self.together == 1 else [coarse(steps, self.together) for steps in seen]
 
     def state(self) -> dict[str, np.ndarray]:
         """Inputs, label scale and weights."""
@@ -132,19 +129,6 @@ def _in_a_row(what: str, steps: float, most: int) -> int:
     if not (steps.is_integer() and 1 <= steps <= most):
         raise ValueError(f"{what} of {steps:g} steps")
     return int(steps)
-
-
-def batches_by_length(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Rows of like length, batch by batch; a batch has bounded clips and steps."""
-    batch: list[int] = []
-    for row in sorted(range(len(lengths)), key=lambda row: lengths[row]):
-        size = len(batch) + 1
-        if batch and (size > MOST_CLIPS or size * lengths[row] > MOST_STEPS):
-            yield batch
-            batch = []
-        batch.append(row)
-    if batch:
-        yield batch
 
 
 def _label_scale(lesson: Lesson) -> tuple[float, float]:

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float32, Int64
+from jaxtyping import Float32
 
 from mmalign.align.kernels.kept import Kernel
 from mmalign.data.clip import Steps
+from mmalign.data.packed import Packed, Rows, packed
 from mmalign.experts.layout import LANES
 
 fill_windows = Kernel("experts.window_kernels", "fill_windows")
@@ -32,16 +33,28 @@ class Windows:
 
     def transform(self, clips: Sequence[Steps]) -> Float32[np.ndarray, "clips features"]:
         """Mean and maximum of every detector over the steps, one row a clip of any length."""
-        detectors = self.biases.shape[1]
-        found = np.empty((len(clips), 2 * self.biases.size), np.float32)
-        bounds, together = _together(clips)
-        shortest = int(np.diff(bounds).min(initial=WIDTHS[-1]))
-        for number, (width, panels) in enumerate(zip(WIDTHS, self._panels, strict=True)):
-            if width > shortest:
-                bounds, together = _together([_at_least(steps, width) for steps in clips])
-            start = 2 * number * detectors
-            fill_windows(together, bounds, width, *panels, start, detectors, found)
+        found = np.empty((len(clips), self.features), np.float32)
+        self.fill(clips, found, 0)
         return found
+
+    @property
+    def features(self) -> int:
+        """How many there are."""
+        return 2 * self.biases.size
+
+    def fill(
+        self, clips: Sequence[Steps], found: Float32[np.ndarray, "clips _"], start: int
+    ) -> None:
+        """Fill columns of ``found``, from ``start`` on, with what `transform` gives."""
+        detectors = self.biases.shape[1]
+        given = packed(clips)
+        shortest, together = int(given.lengths.min(initial=WIDTHS[-1])), _with_room(given)
+        for width, panels in zip(WIDTHS, self._panels, strict=True):
+            if width > shortest:
+                given = packed([_at_least(steps, width) for steps in clips])
+                together = _with_room(given)
+            fill_windows(together, given.bounds, width, *panels, start, detectors, found)
+            start += 2 * detectors
 
     @cached_property
     def _panels(self) -> list[tuple[Float32[np.ndarray, " _"], Float32[np.ndarray, " _"]]]:
@@ -58,11 +71,10 @@ def _in_panels(
     return panels.swapaxes(0, 1).astype(np.float32).reshape(-1), np.pad(bias, (0, missing))
 
 
-def _together(clips: Sequence[Steps]) -> tuple[Int64[np.ndarray, " bounds"], Steps]:
-    """Where clips begin and end, and all steps one after the other."""
-    bounds = np.concatenate(([0], np.cumsum([len(steps) for steps in clips], dtype=np.int64)))
-    nothing = np.zeros((SPARE, clips[0].shape[1]), np.float32)
-    return bounds, np.concatenate((*clips, nothing), dtype=np.float32)
+def _with_room(clips: Packed) -> Rows:
+    """All steps, and zeros that whole tiles may touch."""
+    nothing = np.zeros((SPARE, clips.rows.shape[1]), np.float32)
+    return np.concatenate((clips.rows, nothing), dtype=np.float32)
 
 
 def _at_least(steps: Steps, width: int) -> Steps:

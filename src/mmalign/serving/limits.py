@@ -26,8 +26,8 @@ class Limits:
     max_clips: int = 256
     max_steps: int = 2000
     max_plan_steps: int = 256
-    max_batch: int = 12
-    max_queue: int = 12
+    max_batch: int = 32
+    max_queue: int = 32
     max_streams: int = 64
     request_seconds: float = 10.0
 

@@ -64,6 +64,18 @@ def test_other_arguments_are_left_to_numba(entry, monkeypatch, other):
     assert calls[0][0] is other
 
 
+def test_another_kind_of_number_is_left_to_numba(entry, monkeypatch):
+    otherwise = Mock()
+    monkeypatch.setattr(entry, "_otherwise", lambda: otherwise)
+    entry(ROWS, np.float32(1), 2.5, True, np.empty(5, np.float32))
+    otherwise.assert_called_once()
+
+
+@pytest.mark.parametrize("array", [ROWS, ROWS[1:], ROWS[:0], np.float32(3)[None]])
+def test_arrays_are_where_numpy_says(array):
+    assert kept._read_address(array) == kept._told_address(array)
+
+
 def test_errors_are_numbas(entry, monkeypatch):
     monkeypatch.setattr(entry, "_otherwise", lambda: scale_rows)
     bad = np.full((5, 7), np.nan, np.float32)
@@ -123,7 +135,8 @@ SCRIPT = """
 import sys
 import numpy as np
 from mmalign.align.kernels.kept import kept
-from mmalign.experts.taps import Taps, packed, shapes, Weights
+from mmalign.data.packed import packed
+from mmalign.experts.taps import Taps, shapes, Weights
 form = shapes(4, dim=64, blocks=1, outputs=3)
 network = Taps(Weights.drawn(form, np.random.default_rng(0)).named, 1.0)
 found = network(packed([np.ones((9, 2), np.float32)]))

@@ -6,6 +6,7 @@
 import contextlib
 import ctypes
 import json
+import struct
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -69,29 +70,56 @@ class Entry:
     ) -> None:
         self._enter = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(address)
         self._types = [(np.dtype(name), dims) for name, dims in kinds]
+        self._layout = struct.Struct("=" + "".join(_code(*kind) for kind in self._types))
         self._otherwise = otherwise
 
     def __call__(self, *arguments: Any) -> None:
         """Run it; errors are those that Numba raises."""
         table = self._table(arguments)
-        if table is None or self._enter((ctypes.c_uint64 * len(table))(*table)):
+        if table is None or self._enter(table):
             self._otherwise()(*arguments)
 
-    def _table(self, arguments: tuple[Any, ...]) -> list[int] | None:
+    def _table(self, arguments: tuple[Any, ...]) -> bytes | None:
         """Arguments as 64-bit numbers; None where one is of another type."""
-        table: list[int] = []
+        numbers: list[Any] = []
         for given, (dtype, dims) in zip(arguments, self._types, strict=True):
             if dims < 0:
-                table.append(_bits(given, dtype))
+                numbers.append(given)
             elif given.dtype == dtype and given.ndim == dims and given.flags.c_contiguous:
-                table += given.__array_interface__["data"][0], *given.shape
+                numbers.append(_address(given))
+                numbers += given.shape
             else:
                 return None
-        return table
+        try:
+            return self._layout.pack(*numbers)
+        except struct.error:  # another kind of number
+            return None
 
 
-def _bits(number: Any, dtype: np.dtype) -> int:
-    return int.from_bytes(dtype.type(number).tobytes().ljust(8, b"\0"), sys.byteorder)
+def _code(dtype: np.dtype, dims: int) -> str:
+    """How `struct` writes an argument: an array by address and shape, a number in 64 bits."""
+    if dims >= 0:
+        return "Q" + "q" * dims
+    code = (
+        "?"
+        if dtype.kind == "b"
+        else {"i": "bhiq", "u": "BHIQ", "f": " efd"}[dtype.kind][dtype.itemsize.bit_length() - 1]
+    )
+    return f"{code}{8 - dtype.itemsize}x"
+
+
+def _told_address(array: np.ndarray) -> int:
+    """Where the numbers of an array are, as NumPy tells."""
+    return int(array.__array_interface__["data"][0])
+
+
+def _read_address(array: np.ndarray) -> int:
+    """The same, read from behind the head of the object, as C code does: a fifth of the time."""
+    return ctypes.c_void_p.from_address(id(array) + object.__basicsize__).value or 0
+
+
+_TRIAL = np.zeros(3)
+_address = _read_address if _read_address(_TRIAL) == _told_address(_TRIAL) else _told_address
 
 
 @cache
