@@ -34,6 +34,15 @@ def test_settings_come_from_the_file_and_then_from_set(tmp_path):
     assert chosen == {"window": 4, "method": "mfm", "seed": 2, "epsilon": 0.5}
 
 
+def test_dots_lead_into_tables_and_both_sources_add_up(tmp_path):
+    (tmp_path / "mine.toml").write_text("[senses.wrist]\ncentre = true\nmotion = true\n")
+    pairs = ["senses.wrist.centre=false", "senses.pose.smooth=true", "epochs=2"]
+    assert choose_settings(train, tmp_path / "mine.toml", pairs) == {
+        "senses": {"wrist": {"centre": False, "motion": True}, "pose": {"smooth": True}},
+        "epochs": 2,
+    }
+
+
 @pytest.mark.parametrize(
     ("command", "line", "message"),
     [

@@ -195,6 +195,17 @@ def test_mistakes_in_training_are_one_line_and_exit_2(data, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_experts_read_a_modality_as_they_are_told(data, tmp_path):
+    told = ["--set", "senses.victim.centre=false", "--set", "senses.victim.smooth=false"]
+    done = mmalign("train", data, "--out", tmp_path / "run", "--set", "epochs=1", *told)
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "run" / "result.json").read_text())
+    sense = found["modalities"]["victim"]["sense"]
+    assert (sense["centre"], sense["smooth"]) == (False, False)
+    identity = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert identity["config"]["senses"] == {"victim": {"centre": False, "smooth": False}}
+
+
 def test_settings_of_experts_that_are_no_numbers_are_refused(data, tmp_path):
     (done,) = mmalign_many([["train", data, "--set", "epochs=few", "--out", tmp_path / "run"]])
     assert done.returncode == 2

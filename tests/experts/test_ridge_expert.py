@@ -120,3 +120,30 @@ def test_one_channel_has_one_scale_and_one_bank_of_as_many_features(channels, ba
     restored = RidgeExpert()
     restored.restore(expert.state())
     np.testing.assert_array_equal(restored.evidence(clips), expert.evidence(clips))
+
+
+GIVEN = [
+    {"centre": True},
+    {"centre": False, "own_scale": True},
+    {"motion": True, "windows": False},
+    {"motion": False, "windows": True, "patterns": False},
+    {"windows": False, "patterns": False, "motion": True},
+]
+
+
+@pytest.mark.parametrize("given", GIVEN, ids=str)
+@pytest.mark.parametrize("smooth", [True, False])
+def test_what_is_given_is_not_chosen_and_the_rest_is(given, smooth):
+    lesson = replace(lesson_of(levels(24, np.random.default_rng(0))), given=given)
+    sense, patterns = choose_sense(lesson, smooth=smooth)
+    found = {**vars(sense), "patterns": patterns > 0}
+    assert given.items() <= found.items()
+    expert = RidgeExpert(patterns // 10, 20)
+    expert.fit(lesson, sense)
+    assert np.isfinite(expert.evidence(lesson.clips)).all()
+
+
+def test_people_have_no_say_where_centring_is_given():
+    rng = np.random.default_rng(0)
+    lesson = replace(tilted(4, rng), given={"centre": False})
+    assert not choose_sense(lesson, smooth=True)[0].centre

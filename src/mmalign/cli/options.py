@@ -114,7 +114,17 @@ def choose_settings(
     ]
     if wrong:
         raise ConfigError(wrong)
-    return chosen | parse_settings(pairs or [])
+    return _merged(chosen, parse_settings(pairs or []))
+
+
+def _merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """All settings of both, those of the second where both have one."""
+    both = {
+        name: _merged(first[name], value)
+        for name, value in second.items()
+        if isinstance(value, dict) and isinstance(first.get(name), dict)
+    }
+    return {**first, **second, **both}
 
 
 def _flags(command: Callable[..., None]) -> dict[str, str]:
@@ -134,20 +144,25 @@ def _flags(command: Callable[..., None]) -> dict[str, str]:
 def parse_settings(pairs: list[str]) -> dict[str, Any]:
     """Settings from `name=value` texts, values in TOML's spelling (a bare word is text).
 
+    A dot in a name leads into a table: `senses.wrist.centre=true`.
+
     Raises:
         ConfigError: If a text has no equals sign.
     """
     import tomllib
 
-    parsed = {}
+    parsed: dict[str, Any] = {}
     for pair in pairs:
         name, sign, text = pair.partition("=")
         if not sign:
             raise ConfigError(f"--set {pair!r}: write it as name=value")
         try:
-            parsed[name.strip()] = tomllib.loads(f"value = {text}")["value"]
+            value = tomllib.loads(f"value = {text}")["value"]
         except tomllib.TOMLDecodeError:
-            parsed[name.strip()] = text
+            value = text
+        for part in reversed(name.strip().split(".")):
+            value = {part: value}
+        parsed = _merged(parsed, value)
     return parsed
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Make = Callable[[Dataset, torch.device, World], Trainee]
 
 EXPERTS = "experts"
-EXPERTS_SETTINGS = ("method", "seed", "epochs", "members")
+EXPERTS_SETTINGS = ("method", "seed", "epochs", "members", "senses")
 SURVIVAL, SETTING = "0.1", "A"
 
 
@@ -143,6 +143,7 @@ class Asked:
             seed=model.seed,
             epochs=model.epochs,
             members=model.members,
+            senses=model.senses or {},
             world=world,
         )
 

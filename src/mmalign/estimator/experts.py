@@ -34,10 +34,11 @@ from mmalign.experts.answers import answer_table, answers
 from mmalign.experts.contract import EPOCHS, Lesson
 from mmalign.experts.modality import ModalityExperts, learn_modality
 from mmalign.experts.model import Experts
+from mmalign.experts.senses import sense_problems
 from mmalign.runs.experts_artifact import KIND, experts_of, saved_experts
 from mmalign.runs.manifest import Saved
 
-NAMES = ("modalities", "seed", "epochs", "members", "device", "non_finite")
+NAMES = ("modalities", "seed", "epochs", "members", "senses", "device", "non_finite")
 KNOWN = (*NAMES, "method", "visible", "victim")
 
 
@@ -49,6 +50,8 @@ class ExpertsMMAlign(MMAlign):
         seed: Seed of initial weights, random features and batch order.
         epochs: Number of training epochs of the networks.
         members: Number of networks per modality, whose answers are averaged.
+        senses: For a modality, parts of its input sense that are not to be chosen, such as
+            `{"wrist": {"centre": True, "own_scale": False}}`; see docs/experts.md.
         device: `auto` or `cpu`; experts compute on the CPU.
         non_finite: How to treat NaN and infinity: `reject`, `gap` or `zero`.
         method: `experts`.
@@ -67,13 +70,14 @@ class ExpertsMMAlign(MMAlign):
         seed: int = 0,
         epochs: int = EPOCHS,
         members: int = 1,
+        senses: Mapping[str, Any] | None = None,
         device: str = "auto",
         non_finite: Cleaning = "reject",
         method: str = KIND,
         **unknown: Any,
     ) -> None:
         problems = [f"experts have no {name!r}; {suggestion(name, KNOWN)}" for name in unknown]
-        problems += _problems(modalities, seed, device, method)
+        problems += _problems(modalities, seed, device, method) + sense_problems(senses)
         problems += [
             f"{name} must be an integer >= 1, got {number!r}"
             for name, number in (("epochs", epochs), ("members", members))
@@ -85,6 +89,7 @@ class ExpertsMMAlign(MMAlign):
         self.seed = seed
         self.epochs = epochs
         self.members = members
+        self.senses = senses
         self.device = device
         self.non_finite = known_cleaning(non_finite)
         self.experts = self._fresh()
@@ -143,7 +148,7 @@ class ExpertsMMAlign(MMAlign):
     def _fresh(self) -> Experts:
         """A model that has not learned anything."""
         recipe = {"seed": self.seed, "epochs": self.epochs, "members": self.members}
-        return Experts(self.modalities, **recipe)
+        return Experts(self.modalities, senses=self.senses, **recipe)
 
     def _cleaned(self, rows: Split | list[Clip]) -> Split | list[Clip]:
         """Training clips without NaN and infinity, where the estimator cleans them."""

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float, Int64
@@ -31,6 +31,7 @@ class Lesson:
         seed: Whatever is drawn is drawn from this.
         epochs: Passes of a network over the clips.
         networks: Trained by an expert that has any; their answers are averaged.
+        given: Parts of the input sense that are not to be chosen, by name; see `choose_sense`.
     """
 
     clips: Sequence[Steps]
@@ -40,6 +41,7 @@ class Lesson:
     seed: int
     epochs: int = EPOCHS
     networks: int = 1
+    given: Mapping[str, bool] = field(default_factory=dict)
 
     @property
     def outputs(self) -> int:

@@ -91,7 +91,9 @@ def batches_by_length(lengths: Sequence[int]) -> Iterator[list[int]]:
 
 def learn_modality(lesson: Lesson) -> ModalityExperts:
     """Choose a sense, and fit both experts."""
-    smooth = is_smooth([without_gaps(steps, smooth=False) for steps in lesson.clips])
+    smooth = lesson.given.get("smooth")
+    if smooth is None:
+        smooth = is_smooth([without_gaps(steps, smooth=False) for steps in lesson.clips])
     whole = [without_gaps(steps, smooth=smooth) for steps in lesson.clips]
     lesson = replace(lesson, clips=whole)
     sense, patterns = choose_sense(lesson, smooth=smooth)

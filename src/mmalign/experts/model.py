@@ -15,12 +15,13 @@ from mmalign.data.spelling import require_known
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task
 from mmalign.data.widths import require_any, require_widths
-from mmalign.errors import DataError, MMAlignError
+from mmalign.errors import DataError, MMAlignError, no_modality
 from mmalign.evaluation.floors import score
 from mmalign.experts.contract import EPOCHS, Evidence, Lesson
 from mmalign.experts.modality import ModalityExperts, learn_modality
 from mmalign.experts.panel import Learn, Panel, learn_panel, steps_of
 from mmalign.experts.saving import Card, load_experts, pack_panel, save_experts, unpack_panel
+from mmalign.experts.senses import Senses
 
 
 class Experts:
@@ -35,6 +36,8 @@ class Experts:
         epochs: Passes of the networks over the clips; half as many where steps are words.
         members: Networks of each expert, with different initial weights and orders of batches,
             whose answers are averaged; see docs/experts.md for what more than one brings.
+        senses: For a modality, what of its input sense is given, such as `{"centre": True}`; the
+            rest is chosen. See docs/experts.md.
 
     >>> Experts(["pose", "wrist"], seed=1)
     Experts(['pose', 'wrist'], seed=1)
@@ -47,11 +50,13 @@ class Experts:
         seed: int = 0,
         epochs: int = EPOCHS,
         members: int = 1,
+        senses: Senses | None = None,
     ) -> None:
         self.modalities = None if modalities is None else list(modalities)
         self.seed = seed
         self.epochs = epochs
         self.members = members
+        self.senses = senses or {}
         self.panel: Panel | None = None
 
     def __repr__(self) -> str:
@@ -94,6 +99,9 @@ class Experts:
         rows = with_groups(gathered(train), groups)
         task = task_of(rows)
         names = self.modalities or _modalities(rows)
+        for name in self.senses:
+            if name not in names:
+                raise no_modality(name, names, "There are")
         split = taught(rows, names, task)
         lessons = {
             name: replace(
@@ -101,6 +109,7 @@ class Experts:
                 seed=self.seed,
                 epochs=self.epochs,
                 networks=self.members,
+                given=self.senses.get(name, {}),
             )
             for name in names
         }

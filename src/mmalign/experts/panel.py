@@ -149,7 +149,7 @@ def _joint_lesson(panel: Panel, names: Names, split: Split, rows: Rows, lesson: 
     """What the clips at these rows teach, their modalities read side by side."""
     own = np.flatnonzero(split.is_present(names[0]))
     chosen = np.searchsorted(own, rows)
-    return replace(lesson.part(chosen), clips=panel.sequences(names, split, rows))
+    return replace(lesson.part(chosen), clips=panel.sequences(names, split, rows), given={})
 
 
 def _held(panel: Panel, names: Names, split: Split) -> Evidence:

@@ -1,6 +1,6 @@
 """The ridge expert: fixed random features of a sequence, weighted in closed form."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -123,24 +123,24 @@ def choose_sense(lesson: Lesson, *, smooth: bool) -> tuple[Sense, int]:
     """The sense, and how many pattern features, that do best on clips that were left out.
 
     What is left out is one group at a time, or one clip where no groups are known. A quarter of the
-    features and some hundred clips are enough to tell.
+    features and some hundred clips are enough to tell. What the lesson gives is not chosen.
 
     Of a signal whose groups are known, clips lose their own mean unless they clearly do better with
     it: where somebody stood or how a watch was worn is much of that mean, and a few people cannot
     tell what it will be for the next one.
     """
-    lesson = _shortened(lesson)
+    lesson, given = _shortened(lesson), lesson.given
     tried = [(_tried(lesson, *choice), choice) for choice in _candidates(lesson, smooth)]
-    if smooth and lesson.groups is not None:
+    if smooth and lesson.groups is not None and "centre" not in given:
         tried = _centred_in_doubt(lesson, lesson.groups, tried)
     # The first of equals: the plainer choice comes first.
     found, (sense, patterns) = max(tried, key=lambda one: _skill(lesson, one[0]))
-    if smooth:
+    if smooth and "motion" not in given:
         moving = replace(sense, motion=True)
         found_moving = _tried(lesson, moving, patterns)
         if _skill(lesson, found_moving) > _skill(lesson, found):
             found, sense = found_moving, moving
-    if patterns:
+    if patterns and "windows" not in given:
         # With few clips, windows that tell nothing drown the patterns that do.
         lean = replace(sense, windows=False)
         error = _tried(lesson, lean, patterns).error(lesson.targets())
@@ -177,12 +177,26 @@ def _shortened(lesson: Lesson) -> Lesson:
 
 
 def _candidates(lesson: Lesson, smooth: bool) -> Iterator[tuple[Sense, int]]:
-    plain = Sense(centre=False, own_scale=False, smooth=smooth)
-    for patterns in (PATTERNS,) if smooth else (0, PATTERNS):
-        for centre in (False, True):
-            yield replace(plain, centre=centre), patterns
-            if _scales_differ(lesson, centre=centre):
-                yield replace(plain, centre=centre, own_scale=True), patterns
+    given = lesson.given
+    motion, windows = given.get("motion", False), given.get("windows", True)
+    plain = Sense(centre=False, own_scale=False, smooth=smooth, motion=motion, windows=windows)
+    for patterns in _pattern_counts(given, may_lack=not smooth and (motion or windows)):
+        for centre in _either("centre", given):
+            scales = _either("own_scale", given)
+            if "own_scale" not in given and not _scales_differ(lesson, centre=centre):
+                scales = (False,)
+            for own_scale in scales:
+                yield replace(plain, centre=centre, own_scale=own_scale), patterns
+
+
+def _pattern_counts(given: Mapping[str, bool], *, may_lack: bool) -> tuple[int, ...]:
+    if "patterns" in given:
+        return (PATTERNS if given["patterns"] else 0,)
+    return (0, PATTERNS) if may_lack else (PATTERNS,)
+
+
+def _either(name: str, given: Mapping[str, bool]) -> tuple[bool, ...]:
+    return (given[name],) if name in given else (False, True)
 
 
 def _scales_differ(lesson: Lesson, *, centre: bool) -> bool:

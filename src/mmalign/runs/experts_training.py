@@ -15,6 +15,7 @@ from mmalign.errors import DataError, located
 from mmalign.experts.contract import EPOCHS, Lesson
 from mmalign.experts.modality import ModalityExperts, learn_modality
 from mmalign.experts.model import Experts
+from mmalign.experts.senses import Senses
 from mmalign.runs.card import data_in_words
 from mmalign.runs.checkpoint import CHECKPOINT
 from mmalign.runs.experts_artifact import KIND, describe_modality, saved_experts
@@ -41,6 +42,7 @@ class ExpertsTraining:
         seed: Initial weights, random features, order of batches.
         epochs: Passes of the networks over the clips.
         members: Networks of each expert.
+        senses: For a modality, parts of its input sense that are not to be chosen.
         world: The processes; the first one trains, the others wait.
     """
 
@@ -50,6 +52,7 @@ class ExpertsTraining:
     seed: int = 0
     epochs: int = EPOCHS
     members: int = 1
+    senses: Senses = field(default_factory=dict)
     world: World = field(default_factory=World)
 
     def check(self) -> None:
@@ -121,11 +124,13 @@ class ExpertsTraining:
             "seed": self.seed,
             "epochs": self.epochs,
             "members": self.members,
+            # Runs of before there were any had none.
+            **({"senses": self.senses} if self.senses else {}),
         }
 
     def _fresh(self) -> Experts:
         recipe = {"seed": self.seed, "epochs": self.epochs, "members": self.members}
-        return Experts(list(self._used.dims), **recipe)
+        return Experts(list(self._used.dims), senses=self.senses, **recipe)
 
     @cached_property
     def _data_hash(self) -> str:
