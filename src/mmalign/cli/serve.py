@@ -7,6 +7,7 @@ import typer
 
 from mmalign.cli import options
 from mmalign.errors import ConfigError, MMAlignError
+from mmalign.serving.limits import Limits
 
 
 def serve(
@@ -25,16 +26,19 @@ def serve(
     vectors: options.Vectors = None,
     max_batch: Annotated[
         int, typer.Option(min=1, help="Maximum number of clips computed together.")
-    ] = 12,
+    ] = Limits.max_batch,
     max_queue: Annotated[
         int, typer.Option(min=1, help="Maximum number of clips in the queue.")
-    ] = 12,
+    ] = Limits.max_queue,
     max_clips: Annotated[
         int, typer.Option(min=1, help="Maximum number of clips per request.")
-    ] = 256,
-    max_steps: Annotated[int, typer.Option(min=1, help="Maximum length of a sequence.")] = 2000,
-    max_bytes: Annotated[int, typer.Option(min=1, help="Maximum size of a request in bytes.")] = 8
-    << 20,
+    ] = Limits.max_clips,
+    max_steps: Annotated[
+        int, typer.Option(min=1, help="Maximum length of a sequence.")
+    ] = Limits.max_steps,
+    max_bytes: Annotated[
+        int, typer.Option(min=1, help="Maximum size of a request in bytes.")
+    ] = Limits.max_bytes,
     device: options.Device = "auto",
     threads: options.Threads = 1,
 ) -> None:
@@ -53,7 +57,6 @@ def serve(
             f"serving needs {error.name}. Install it: pip install 'mmalign[serve]'"
         ) from error
     from mmalign.data import load_dataset
-    from mmalign.serving.limits import Limits
     from mmalign.serving.service import Service
     from mmalign.serving.worker import ProcessWorker, keep_collector_away
 
