@@ -47,7 +47,6 @@ def _validate_split(name: str, split: Split) -> None:
 
 
 def _validate_features(split: Split, dims: Mapping[str, int]) -> None:
-    is_present = np.zeros(len(split), dtype=bool)
     for name, column in split.sequences.items():
         row = first_misfit(column, dims[name])
         steps = None if row is None else column[row]
@@ -62,7 +61,7 @@ def _validate_features(split: Split, dims: Mapping[str, int]) -> None:
                 if is_empty
                 else "All clips share one feature dimension per modality.",
             )
-        is_present |= split.is_present(name)
+    is_present = split.has_any(split.sequences)
     if not is_present.all():
         raise DataError(
             "every modality is missing",

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 
-import numpy as np
-
 from mmalign.data.columns import first_misfit
 from mmalign.data.split import Split
 from mmalign.errors import DataError
@@ -16,10 +14,7 @@ def require_any(split: Split, modalities: Iterable[str]) -> None:
         DataError: At the first clip that has none.
     """
     names = list(modalities)
-    present = np.zeros(len(split), bool)
-    for name in names:
-        if name in split.sequences:
-            present |= split.is_present(name)
+    present = split.has_any(names)
     if not present.all():
         raise DataError(
             "the clip has none of the model's modalities",

@@ -34,9 +34,6 @@ def prediction_columns(
 
 def presence_columns(modalities: Sequence[str], split: Split) -> dict[str, list[bool] | list[str]]:
     """Which of a model's modalities each clip has: `used` names them, `has_<modality>` says it."""
-    nowhere = np.zeros(len(split), bool)
-    has = {
-        name: split.is_present(name) if name in split.sequences else nowhere for name in modalities
-    }
+    has = {name: split.has_any([name]) for name in modalities}
     used = ["+".join(name for name in has if has[name][row]) for row in range(len(split))]
     return {"used": used, **{f"has_{name}": there.tolist() for name, there in has.items()}}

@@ -6,8 +6,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from mmalign.data.dataset import Dataset
 from mmalign.data.fingerprint import dataset_hash
 from mmalign.data.split import Split
@@ -156,7 +154,7 @@ def _require_any(split: Split) -> None:
     Raises:
         DataError: At the first that has none.
     """
-    has_any = np.any([split.is_present(name) for name in split.modalities], axis=0)
+    has_any = split.has_any(split.modalities)
     if not has_any.all():
         raise DataError(
             "the clip has none of the modalities",
