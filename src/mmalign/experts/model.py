@@ -9,7 +9,15 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from mmalign.data.grouping import Groups, with_groups
-from mmalign.data.intake import Clips, features_of, gathered, labelled, task_of, taught
+from mmalign.data.intake import (
+    Clips,
+    features_of,
+    gathered,
+    labelled,
+    modalities_in,
+    task_of,
+    taught,
+)
 from mmalign.data.non_finite import require_finite
 from mmalign.data.spelling import require_known
 from mmalign.data.split import Split
@@ -93,7 +101,7 @@ class Experts:
         """
         rows = with_groups(gathered(train), groups)
         task = task_of(rows)
-        names = self.modalities or _modalities(rows)
+        names = self.modalities or modalities_in(rows)
         split = taught(rows, names, task)
         lessons = {
             name: replace(
@@ -254,12 +262,6 @@ class Experts:
         return model
 
 
-def _modalities(rows: Split | Sequence[object]) -> list[str]:
-    if isinstance(rows, Split):
-        return list(rows.modalities)
-    return list(dict.fromkeys(name for clip in rows for name in getattr(clip, "sequences", ())))
-
-
 def _check(split: Split, dims: Mapping[str, int]) -> None:
     """Check that every clip has one of these modalities, the right width, finite numbers."""
     require_any(split, dims)
@@ -279,7 +281,7 @@ def _check_finite(found: Float[np.ndarray, "clips outputs"], ids: Sequence[str])
 
 
 def _lesson(split: Split, name: str, task: Task) -> Lesson:
-    rows = np.flatnonzero(split.is_present(name)) if name in split.sequences else np.array([], int)
+    rows = np.flatnonzero(split.has_any([name]))
     steps = steps_of(split, name, rows)
     if len(steps) < 2 or split.labels is None:
         raise DataError(

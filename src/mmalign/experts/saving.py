@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,10 @@ from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
 from mmalign.data.inputs import Sense
+from mmalign.data.names import under
 from mmalign.data.task import task_from_json, task_to_json
 from mmalign.documents import SEAL, parse_object, sealed, unsealed
 from mmalign.errors import CorruptArtifactError, DataError, MMAlignError
-from mmalign.experts.contract import under
 from mmalign.experts.modality import HALF, ModalityExperts
 from mmalign.experts.panel import Panel
 from mmalign.experts.ridge_expert import RidgeExpert
@@ -43,11 +43,7 @@ Card = dict[str, Any]
 
 def pack_panel(panel: Panel, *, seed: int, epochs: int) -> tuple[bytes, Card]:
     """The arrays of a model as safetensors, and its card."""
-    arrays = {
-        f"{number}/{name}": np.ascontiguousarray(array)
-        for number, one in enumerate(panel.members.values())
-        for name, array in member_state(one).items()
-    }
+    arrays = numbered_states(panel.members.values())
     card = {
         "task": task_to_json(panel.task),
         "centre": panel.centre,
@@ -75,7 +71,7 @@ def unpack_panel(payload: bytes, card: Card) -> Panel:
         arrays = finite(load_arrays(payload))
         members = {
             tuple(described["modalities"]): restored_member(
-                under(arrays, str(number)), _sense(described["sense"]), described["skill"]
+                under(arrays, f"{number}/"), _sense(described["sense"]), described["skill"]
             )
             for number, described in enumerate(card["members"])
         }
@@ -99,6 +95,15 @@ def _sense(described: dict[str, bool]) -> Sense:
     return Sense(**described)
 
 
+def numbered_states(members: Iterable[ModalityExperts]) -> dict[str, np.ndarray]:
+    """The arrays of all members, by a member's number and their own names."""
+    return {
+        f"{number}/{name}": np.ascontiguousarray(array)
+        for number, one in enumerate(members)
+        for name, array in member_state(one).items()
+    }
+
+
 def member_state(member: ModalityExperts) -> dict[str, np.ndarray]:
     """The arrays of a member, by name."""
     kinds = (("ridge", member.ridge), ("taps", member.taps))
@@ -113,7 +118,7 @@ def restored_member(
     """The member whose arrays `member_state` gave."""
     ridge, taps = RidgeExpert(), TapsExpert()
     for kind, expert in (("ridge", ridge), ("taps", taps)):
-        expert.restore(under(arrays, kind))
+        expert.restore(under(arrays, f"{kind}/"))
     share = float(arrays["share"].item()) if "share" in arrays else HALF
     if not 0 <= share <= 1:
         raise ValueError(f"a network with a share of {share:g}")

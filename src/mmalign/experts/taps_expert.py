@@ -8,8 +8,9 @@ from jaxtyping import Float
 
 from mmalign.data.clip import Steps
 from mmalign.data.inputs import Inputs, Sense, coarse, fit_inputs, step_gain
+from mmalign.data.names import under
 from mmalign.data.task import Classification
-from mmalign.experts.contract import Evidence, Expert, Lesson, under
+from mmalign.experts.contract import Evidence, Expert, Lesson
 from mmalign.experts.taps import Taps, packed
 
 MOST_CLIPS, MOST_STEPS = 128, 65_536
@@ -104,7 +105,7 @@ class TapsExpert(Expert):
         centre, mean, scale = (state[f"inputs/{name}"] for name in ("centre", "mean", "scale"))
         self.inputs = Inputs(bool(centre.item()), mean, scale)
         self.networks = []
-        while weights := under(state, _stored(len(self.networks))):
+        while weights := under(state, f"{_stored(len(self.networks))}/"):
             network = Taps({k: np.array(v, np.float32) for k, v in weights.items()}, gain, maxima)
             network.check_shapes(channels=len(mean))
             if blocks != network.blocks:

@@ -56,10 +56,7 @@ class ExpertsTraining:
         Raises:
             DataError: If not, or if there are no training clips with labels.
         """
-        if self.dataset["train"].labels is None:
-            raise DataError(
-                "training needs labels", split="train", fix="Give the data a column 'label'."
-            )
+        self.dataset.training_labels()
         for seen in self._seen.values():
             for name, split in seen.splits.items():
                 with located(split=name):
