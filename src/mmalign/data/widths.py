@@ -7,7 +7,9 @@ from mmalign.data.split import Split
 from mmalign.errors import DataError
 
 
-def require_any(split: Split, modalities: Iterable[str]) -> None:
+def require_any(
+    split: Split, modalities: Iterable[str], of: str = "the model's modalities"
+) -> None:
     """Check that every clip has one of the modalities.
 
     Raises:
@@ -17,7 +19,7 @@ def require_any(split: Split, modalities: Iterable[str]) -> None:
     present = split.has_any(names)
     if not present.all():
         raise DataError(
-            "the clip has none of the model's modalities",
+            f"the clip has none of {of}",
             clip=split.ids[int(present.argmin())],
             fix=f"Give it {' or '.join(names) or 'one'}, or leave it out.",
         )
@@ -31,11 +33,11 @@ def require_widths(split: Split, dims: Mapping[str, int]) -> None:
     """
     for name, dim in dims.items():
         column = split.sequences[name]
-        row = first_misfit(column, dim)
-        steps = None if row is None else column[row]
-        if row is not None and steps is not None:
+        misfit = first_misfit(column, dim)
+        if misfit is not None:
+            row, shape = misfit
             raise DataError(
-                f"expected [time, {dim}], got {list(steps.shape)}",
+                f"expected [time, {dim}], got {list(shape)}",
                 clip=split.ids[row],
                 modality=name,
                 fix=f"Give every clip the {dim} features that training clips have, in one step "

@@ -15,9 +15,9 @@ from mmalign.data.split import Split
 from mmalign.errors import DataError
 from mmalign.estimator.cleaning import Cleaning, cleaning_of
 from mmalign.estimator.contract import MMAlign
+from mmalign.evaluation.predictions import answer_table
 from mmalign.files import standing_directory
 from mmalign.predictor.features import check_features, readable, with_modalities
-from mmalign.predictor.tables import answer_table
 from mmalign.runs.experts_artifact import is_of_experts
 from mmalign.runs.manifest import read_saved
 

@@ -25,6 +25,7 @@ from mmalign.data.task import Classification, Labels, Task
 from mmalign.data.widths import require_any, require_widths
 from mmalign.errors import DataError, MMAlignError
 from mmalign.evaluation.floors import score
+from mmalign.evaluation.predictions import check_finite
 from mmalign.experts.contract import EPOCHS, Evidence, Lesson
 from mmalign.experts.modality import ModalityExperts, learn_modality
 from mmalign.experts.panel import Learn, Panel, learn_panel, steps_of
@@ -172,7 +173,7 @@ class Experts:
         _check(split, {name: dim for name, dim in dims.items() if name in split.sequences})
         with np.errstate(over="ignore", invalid="ignore"):
             found = self.fitted.evidence(split)
-            _check_finite(found.astype(np.float32), split.ids)
+            check_finite(found.astype(np.float32), split.ids)
         return found
 
     def dims(self) -> dict[str, int]:
@@ -267,17 +268,6 @@ def _check(split: Split, dims: Mapping[str, int]) -> None:
     require_any(split, dims)
     require_widths(split, dims)
     require_finite(split)
-
-
-def _check_finite(found: Float[np.ndarray, "clips outputs"], ids: Sequence[str]) -> None:
-    """Refuse what argmax would take for the first class."""
-    is_finite = np.isfinite(found).all(axis=1)
-    if not is_finite.all():
-        raise DataError(
-            "the model's output is not finite",
-            clip=ids[int(is_finite.argmin())],
-            fix="Look for extreme feature values; scale them as in training, or leave it out.",
-        )
 
 
 def _lesson(split: Split, name: str, task: Task) -> Lesson:

@@ -16,7 +16,7 @@ from mmalign.data.inputs import Sense
 from mmalign.data.names import under
 from mmalign.data.task import task_from_json, task_to_json
 from mmalign.documents import SEAL, parse_object, sealed, unsealed
-from mmalign.errors import CorruptArtifactError, DataError, MMAlignError
+from mmalign.errors import CorruptArtifactError, DataError
 from mmalign.experts.modality import HALF, ModalityExperts
 from mmalign.experts.panel import Panel
 from mmalign.experts.ridge_expert import RidgeExpert
@@ -25,7 +25,7 @@ from mmalign.experts.taps_expert import TapsExpert
 from mmalign.files import read_regular, replaced_directory, write_atomically
 
 WEIGHTS, CARD = "experts.safetensors", "experts.json"
-FILES = {WEIGHTS, CARD}
+FILES = frozenset({WEIGHTS, CARD})
 ARRAYS = "arrays_sha256"
 WHOLE = ("patterns", "centre", "dilations", "kernels", "channels")
 """Arrays of whole numbers or of yes and no; all others hold floats."""
@@ -148,11 +148,8 @@ def save_experts(folder: Path, payload: bytes, card: Card) -> None:
     Raises:
         MMAlignError: If the directory holds something else.
     """
-    folder = folder.resolve()
-    if folder.exists() and (not folder.is_dir() or {p.name for p in folder.iterdir()} - FILES):
-        raise MMAlignError(f"{folder}: holds other files than a saved model. Give another path.")
     content = sealed({**card, ARRAYS: hashlib.sha256(payload).hexdigest()})
-    with replaced_directory(folder) as draft:
+    with replaced_directory(folder.resolve(), own=FILES) as draft:
         write_atomically(draft / WEIGHTS, payload)
         write_atomically(draft / CARD, (json.dumps(content, indent=2) + "\n").encode())
 

@@ -9,7 +9,8 @@ from typing import Any
 from mmalign.data.dataset import Dataset
 from mmalign.data.fingerprint import dataset_hash
 from mmalign.data.split import Split
-from mmalign.errors import DataError, located
+from mmalign.data.widths import require_any
+from mmalign.errors import located
 from mmalign.experts.contract import EPOCHS, Lesson
 from mmalign.experts.modality import ModalityExperts, learn_modality
 from mmalign.experts.model import Experts
@@ -60,7 +61,7 @@ class ExpertsTraining:
         for seen in self._seen.values():
             for name, split in seen.splits.items():
                 with located(split=name):
-                    _require_any(split)
+                    require_any(split, split.modalities, of="the modalities")
         with located(split="train"):
             self._fresh().lessons(self._train_clips)
 
@@ -143,18 +144,3 @@ class ExpertsTraining:
 
 def _record(name: str, experts: ModalityExperts) -> dict[str, Any]:
     return {"modality": name, **describe_modality(experts)}
-
-
-def _require_any(split: Split) -> None:
-    """Check that every clip has a modality.
-
-    Raises:
-        DataError: At the first that has none.
-    """
-    has_any = split.has_any(split.modalities)
-    if not has_any.all():
-        raise DataError(
-            "the clip has none of the modalities",
-            clip=split.ids[int(has_any.argmin())],
-            fix=f"Give it {' or '.join(split.modalities)}, or leave it out.",
-        )

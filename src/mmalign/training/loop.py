@@ -14,9 +14,10 @@ from mmalign.align import smallest_window
 from mmalign.data.dataset import Dataset
 from mmalign.data.split import Split
 from mmalign.errors import DataError
+from mmalign.evaluation.predictions import NonFiniteOutputError
 from mmalign.imputers.bank import Direction, needed_directions
 from mmalign.predictor.model import Model
-from mmalign.predictor.predictor import NonFiniteOutputError, Predictor
+from mmalign.predictor.predictor import Predictor
 from mmalign.predictor.scaling import ScalingConfig
 from mmalign.training.config import Config
 from mmalign.training.distributed import World
