@@ -129,7 +129,8 @@ class Split:
         """
         if modality not in self.sequences:
             raise no_modality(modality, self.sequences, "There are")
-        kept = drop_from(self.sequences[modality], (clip_id in ids for clip_id in self.ids))
+        gone = frozenset(ids)  # a tuple would be searched for every clip
+        kept = drop_from(self.sequences[modality], (clip_id in gone for clip_id in self.ids))
         return self.with_known_features(sequences={**self.sequences, modality: kept})
 
     def with_known_features(self, **changes: Any) -> "Split":
