@@ -1,12 +1,12 @@
 """One exception family: every message says what is wrong, where, and what to do."""
 
-import difflib
 import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from mmalign.allowance import MESSAGE_CHARACTERS
+from mmalign.spelling import meant
 
 UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Controls, breaks of lines, turns of direction, halves of characters: nothing of a name."""
@@ -156,8 +156,8 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     ("did you mean 'window'?", 'there are window, epsilon')
     """
     names = list(known)
-    near = difflib.get_close_matches(name, names, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+    near = meant(name, names)
+    return f"there are {', '.join(names)}" if near is None else f"did you mean {near!r}?"
 
 
 def no_modality(name: str, known: Iterable[str], whose: str = "These clips have") -> DataError:
@@ -167,9 +167,9 @@ def no_modality(name: str, known: Iterable[str], whose: str = "These clips have"
     "there is no modality 'wrsit'. Did you mean 'wrist'? These clips have pose, wrist."
     """
     names = list(known)
-    near = difflib.get_close_matches(name, names, n=1)
-    meant = f"Did you mean {near[0]!r}? " if near else ""
-    return DataError(f"there is no modality {name!r}", fix=f"{meant}{whose} {', '.join(names)}.")
+    near = meant(name, names)
+    hint = "" if near is None else f"Did you mean {near!r}? "
+    return DataError(f"there is no modality {name!r}", fix=f"{hint}{whose} {', '.join(names)}.")
 
 
 class CorruptArtifactError(MMAlignError):

@@ -8,7 +8,7 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -139,12 +139,20 @@ def new_directory(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def replaced_directory(path: Path) -> Iterator[Path]:
-    """Yield a temporary sibling that takes the place of path when the block ends well.
+def replaced_directory(path: Path, *, own: Set[str]) -> Iterator[Path]:
+    """Yield a temporary sibling that takes the place of a saved model when the block ends well.
 
     Directories cannot be swapped in one step: the old one is put aside before the new one comes in.
     Whatever a kill in between leaves, `standing_directory` finds, and the next replacement clears.
+
+    Args:
+        path: The directory.
+        own: Names of the files that a saved model has.
+
+    Raises:
+        MMAlignError: If the directory holds anything else.
     """
+    _check_replaceable(path, own)
     aside = _aside(path)
     with _draft_of(path) as draft:
         yield draft
@@ -160,6 +168,18 @@ def replaced_directory(path: Path) -> Iterator[Path]:
             raise
     fsync_directory(path.parent)
     shutil.rmtree(aside, ignore_errors=True)
+
+
+def _check_replaceable(path: Path, own: Set[str]) -> None:
+    problem = ""
+    if path.is_file():
+        problem = "is a file. Give the path of a directory."
+    elif path == Path.cwd():
+        problem = "is the working directory, which cannot be replaced. Give a path inside it."
+    elif path.exists() and {file.name for file in path.iterdir()} - own:
+        problem = "holds other files than a saved model. Give another path."
+    if problem:
+        raise MMAlignError(f"{path}: {problem}")
 
 
 def standing_directory(path: Path) -> Path:

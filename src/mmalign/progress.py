@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sized
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
+Shown = TypeVar("Shown", bound="Display")
 
 DELAY_SECONDS = 2.0
 
@@ -74,6 +75,9 @@ class Display:
     """What a command shows while it works: a bar on a terminal, plain lines elsewhere."""
 
     bar: Any = None
+
+    def __enter__(self: Shown) -> Shown:
+        return self
 
     def __exit__(self, *_: object) -> None:
         self.stop()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mmalign.data import Classification, Clip
-from mmalign.data.spelling import nearest, require_known
+from mmalign.data.spelling import require_known
 from mmalign.data.split import Split
 from mmalign.errors import DataError
 
@@ -23,44 +23,6 @@ def rows(*contents: str) -> list[Clip]:
 def columns(clips: list[Clip]) -> Split:
     names = list(dict.fromkeys(name for clip in clips for name in clip.sequences))
     return Split.features_of(clips, names, Classification(("a", "b")))
-
-
-@pytest.mark.parametrize(
-    ("name", "known"),
-    [
-        ("wrsit", "wrist"),
-        ("Wrist", "wrist"),
-        ("wrists", "wrist"),
-        ("wist", "wrist"),
-        ("left-wrist", "left_wrist"),
-        ("leftwrist", "left_wrist"),
-        ("left_wrsit", "left_wrist"),
-        ("acelerometr", "accelerometer"),
-        ("acc", "accelerometer"),
-        ("gyroscope", "gyro"),
-        ("IMU 2", "imu2"),
-    ],
-)
-def test_slips_and_short_forms_are_recognised(name, known):
-    assert nearest(name, ["something", known]) == known
-
-
-@pytest.mark.parametrize(
-    ("name", "known"),
-    [
-        ("imu1", "imu2"),
-        ("imu", "imu2"),
-        ("left_wrist", "right_wrist"),
-        ("wrist_l", "wrist_r"),
-        ("wrist_gyro", "wrist"),
-        ("audio", "video"),
-        ("x", "y"),
-        ("m1", "m2"),
-        ("wrist", "wrist"),
-    ],
-)
-def test_other_modalities_are_not_taken_for_slips(name, known):
-    assert nearest(name, [known]) is None
 
 
 @pytest.mark.parametrize("given", [rows, lambda *names: columns(rows(*names))])

@@ -13,10 +13,11 @@ from mmalign.data.clip import Clip
 from mmalign.data.columns import StoredColumn
 from mmalign.data.gaps import with_gaps
 from mmalign.data.pickles import map_file
+from mmalign.evaluation.predictions import NonFiniteOutputError
 from mmalign.imputers import Direction
 from mmalign.model.kernels.products import tanh_of
 from mmalign.predictor import engine
-from mmalign.predictor.predictor import NonFiniteOutputError, Predictor
+from mmalign.predictor.predictor import Predictor
 from mmalign.predictor.reader import quick_answers, quick_outputs
 from mmalign.predictor.readers import fresh_reader_of, reader_of
 from mmalign.training.config import Config

@@ -6,9 +6,7 @@ import sys
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import typer
-
-from mmalign.progress import start_bar
+from mmalign.progress import Display, start_bar
 
 Part = Literal["experts", "network", "alignment"]
 
@@ -37,14 +35,12 @@ def compile_once(*parts: Part) -> None:
     if not missing:
         return
     told = "first use: compiling kernels for this machine (a minute or two)"
-    bar = start_bar(told, None) if sys.stderr.isatty() else None
-    if bar is None:
-        typer.echo(told, err=True)
-    try:
+    with Display() as display:
+        if sys.stderr.isatty():
+            display.bar = start_bar(told, None)
+        else:
+            display.say(told)
         _compile(missing)
-    finally:
-        if bar is not None:
-            bar.stop()
 
 
 def _compile(modules: list[str]) -> None:

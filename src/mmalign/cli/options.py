@@ -199,8 +199,7 @@ def having_any(split: "Split", modalities: Sequence[str], name: str) -> "Split":
     """The clips that have at least one of the modalities; a note counts those left out."""
     import numpy as np
 
-    there = [split.is_present(each) for each in modalities if each in split.sequences]
-    has_any = np.any(there, axis=0) if there else np.zeros(len(split), bool)
+    has_any = split.has_any(modalities)
     left_out = len(split) - int(has_any.sum())
     if left_out in (0, len(split)):  # where no clip has any, the model says what is wrong
         return split
@@ -233,16 +232,12 @@ def take_away(
                 fix=f"It uses {', '.join(model.reads)}.",
             )
         split = split.without(modality, split.ids)
-    if without and not any(split.is_present(name).any() for name in _in(split, model.reads)):
+    if without and not split.has_any(model.reads).any():
         raise DataError(
             "--without leaves none of the run's modalities",
             fix=f"It uses {', '.join(model.reads)}; leave one.",
         )
     return split
-
-
-def _in(split: "Split", modalities: Sequence[str]) -> list[str]:
-    return [name for name in modalities if name in split.sequences]
 
 
 def names_in(texts: list[str] | None) -> list[str]:

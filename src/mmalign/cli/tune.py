@@ -110,9 +110,6 @@ class SearchProgress(Display):
         self.seen: set[int] | None = None
         self.finished = 0
 
-    def __enter__(self) -> "SearchProgress":
-        return self
-
     def show(self, trials: "list[Trial]") -> None:
         """Show what is new since the last call."""
         from mmalign.experiments.tuning.trial import ranked

@@ -123,9 +123,5 @@ def _under_masks(run: str, dataset: Any, split: str, model: Any, *, as_json: boo
 
 def _presence(clips: Any, model: Any) -> str:
     """How many clips have each modality that may be missing."""
-    counts = {
-        name: int(clips.is_present(name).sum()) if name in clips.sequences else 0
-        for name in model.reads
-        if name not in model.needs
-    }
-    return ", ".join(f"{count} with {name}" for name, count in counts.items())
+    uncertain = [name for name in model.reads if name not in model.needs]
+    return ", ".join(f"{clips.has_any([name]).sum()} with {name}" for name in uncertain)

@@ -1,6 +1,5 @@
 """Tables of predictions as Parquet, CSV or JSON lines, by the file's ending."""
 
-import io
 import json
 import sys
 from pathlib import Path
@@ -37,11 +36,9 @@ def write_table(table: Any, file: Path) -> None:
 
 
 def _parquet(table: Any) -> bytes:
-    import pyarrow.parquet as pq
+    from mmalign.data.arrow import parquet_bytes
 
-    sink = io.BytesIO()
-    pq.write_table(table, sink)
-    return sink.getvalue()
+    return parquet_bytes(table)
 
 
 def _csv(table: Any) -> bytes:

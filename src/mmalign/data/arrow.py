@@ -4,6 +4,7 @@ Arrow looks for pandas whenever it is given a list or asked for an array, and im
 there: half a second of every command that has no use for it.
 """
 
+import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,6 +21,15 @@ def table_of(columns: Mapping[str, Sequence[Any]]) -> pa.Table:
     """
     arrays = [column_of(list(values)) for values in columns.values()]
     return pa.Table.from_arrays(arrays, names=list(columns))
+
+
+def parquet_bytes(table: pa.Table) -> bytes:
+    """The table as a Parquet file."""
+    import pyarrow.parquet as pq  # which most that look at columns need not wait for
+
+    sink = io.BytesIO()
+    pq.write_table(table, sink)
+    return sink.getvalue()
 
 
 def column_of(values: list[Any]) -> pa.Array:

@@ -160,13 +160,13 @@ def presence_in(column: StepsColumn) -> Bool[np.ndarray, " clips"]:
     return np.array([steps is not None for steps in column], dtype=bool)
 
 
-def first_misfit(column: StepsColumn, dim: int) -> int | None:
-    """The first row whose sequence is not `[time, dim]` with a step or more; None if all fit."""
+def first_misfit(column: StepsColumn, dim: int) -> tuple[int, tuple[int, ...]] | None:
+    """The first row whose sequence is not `[time, dim]` with a step or more, and its shape."""
     if isinstance(column, StoredColumn) and column.dim == dim:
         return None
     for row, steps in enumerate(column):
         if steps is not None and (steps.ndim != 2 or steps.shape[1] != dim or len(steps) == 0):
-            return row
+            return row, steps.shape
     return None
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mmalign.data.split import Split
-from mmalign.data.task import Task
+from mmalign.data.task import Labels, Task
 from mmalign.errors import DataError, no_modality, shown
 
 
@@ -36,6 +36,19 @@ class Dataset:
                 "mmalign.data.split_by make others.",
             )
         return self.splits[split].with_known_features(task=self.task)
+
+    def training_labels(self, split: str = "train") -> Labels:
+        """The labels of a split that training looks at.
+
+        Raises:
+            DataError: If it has none.
+        """
+        labels = self[split].labels
+        if labels is None:
+            raise DataError(
+                "training needs labels", split=split, fix="Give the data a column 'label'."
+            )
+        return labels
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{name} {len(split)}" for name, split in self.splits.items())

@@ -11,10 +11,10 @@ from mmalign.data.clip import Clip
 from mmalign.data.dataset import Dataset
 from mmalign.data.labels import encode_labels, suggested_task, task_of_column
 from mmalign.data.names import check_names
-from mmalign.data.spelling import nearest
 from mmalign.data.split import UNFIT, Split
 from mmalign.data.task import Classification, Label, Labels, Regression, Task
 from mmalign.errors import DataError
+from mmalign.spelling import nearest
 
 if TYPE_CHECKING:
     PlainClip = Mapping[str, Any]

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from mmalign.data.dataset import Dataset
-from mmalign.data.spelling import nearest
 from mmalign.data.task import Classification, Task
 from mmalign.errors import DataError
+from mmalign.spelling import nearest
 
 FEW = 8
 """Classes that a message names."""

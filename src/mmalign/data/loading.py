@@ -1,6 +1,5 @@
 """Open a dataset by path or name."""
 
-import difflib
 from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
@@ -11,6 +10,7 @@ from mmalign.data.readers import ReadOptions, read
 from mmalign.data.smartwatch import smartwatch
 from mmalign.data.twin import synthetic_twin
 from mmalign.errors import DataError, located
+from mmalign.spelling import meant
 
 BUILT_IN: Mapping[str, Callable[[], Dataset]] = {
     "smartwatch": smartwatch,
@@ -32,17 +32,15 @@ def open_dataset(path: str | PathLike[str], options: ReadOptions | None = None) 
         chosen.require_no_vectors()
         return BUILT_IN[str(path)]()
     if not place.exists():
-        raise DataError(
-            "there is no such file or directory", file=place, fix=_meant(place) or "Check the path."
-        )
+        raise DataError("there is no such file or directory", file=place, fix=_hint(place))
     return read(place, options or ReadOptions())
 
 
-def _meant(path: Path) -> str:
+def _hint(path: Path) -> str:
     """Which file beside it, or which built-in dataset, was probably meant."""
     beside = [str(path.with_name(file.name)) for file in path.parent.glob("*")]
-    near = difflib.get_close_matches(str(path), [*BUILT_IN, *beside], n=1)
-    return f"Did you mean {near[0]}?" if near else ""
+    near = meant(str(path), [*BUILT_IN, *beside])
+    return "Check the path." if near is None else f"Did you mean {near}?"
 
 
 def load_dataset(

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from mmalign.data.clip import Observed, Steps
+from mmalign.data.clip import Steps
 from mmalign.data.dataset import Dataset
 from mmalign.data.gaps import with_gaps
 from mmalign.data.split import Split
@@ -156,14 +156,12 @@ def _with_gaps(dataset: Dataset, found: Sequence[NonFinite]) -> Dataset:
 
 def _torn_in(split: Split, modality: str) -> Split:
     """The split with gaps where the modality has steps that are not finite."""
-    column = [None if steps is None else _torn(steps) for steps in split.sequences[modality]]
+    column = [
+        None if steps is None else with_gaps(steps, np.asarray(np.isfinite(steps).all(axis=1)))
+        for steps in split.sequences[modality]
+    ]
     columns = {**split.sequences, modality: column}
     return replace(split, sequences=columns, gapped=split.gapped | {modality})
-
-
-def _torn(steps: Steps) -> Steps | None:
-    is_sound: Observed = np.asarray(np.isfinite(steps).all(axis=1))
-    return with_gaps(steps, is_sound)
 
 
 def _rejection(summary: NonFinite) -> DataError:

@@ -78,6 +78,19 @@ class Split:
         """Which clips have the modality."""
         return presence_in(self.sequences[modality])
 
+    def has_any(self, modalities: Iterable[str]) -> Bool[np.ndarray, " clips"]:
+        """Which clips have one of the modalities, of which the split may lack some altogether."""
+        found = np.zeros(len(self), bool)
+        for name in self.sequences.keys() & modalities:
+            found |= self.is_present(name)
+        return found
+
+    def has_all(self, modalities: Iterable[str]) -> Bool[np.ndarray, " clips"]:
+        """Which clips have all of the modalities."""
+        found: Bool[np.ndarray, " clips"]
+        found = np.all([self.is_present(name) for name in modalities], axis=0)
+        return found
+
     def lengths(self, modality: str) -> Int64[np.ndarray, " clips"]:
         """Steps of each clip in the modality; 0 where it is missing."""
         return lengths_of(self.sequences[modality])
@@ -116,7 +129,8 @@ class Split:
         """
         if modality not in self.sequences:
             raise no_modality(modality, self.sequences, "There are")
-        kept = drop_from(self.sequences[modality], (clip_id in ids for clip_id in self.ids))
+        gone = frozenset(ids)  # a tuple would be searched for every clip
+        kept = drop_from(self.sequences[modality], (clip_id in gone for clip_id in self.ids))
         return self.with_known_features(sequences={**self.sequences, modality: kept})
 
     def with_known_features(self, **changes: Any) -> "Split":

@@ -47,22 +47,21 @@ def _validate_split(name: str, split: Split) -> None:
 
 
 def _validate_features(split: Split, dims: Mapping[str, int]) -> None:
-    is_present = np.zeros(len(split), dtype=bool)
     for name, column in split.sequences.items():
-        row = first_misfit(column, dims[name])
-        steps = None if row is None else column[row]
-        if row is not None and steps is not None:
-            is_empty = steps.ndim == 2 and steps.shape[1] == dims[name]
-            shape = f"expected [time, {dims[name]}], got {list(steps.shape)}"
+        misfit = first_misfit(column, dims[name])
+        if misfit is not None:
+            row, shape = misfit
+            is_empty = len(shape) == 2 and shape[1] == dims[name]
+            other = f"expected [time, {dims[name]}], got {list(shape)}"
             raise DataError(
-                "the sequence has no steps" if is_empty else shape,
+                "the sequence has no steps" if is_empty else other,
                 clip=split.ids[row],
                 modality=name,
                 fix="Store a missing modality as null, and leave out clips that are empty."
                 if is_empty
                 else "All clips share one feature dimension per modality.",
             )
-        is_present |= split.is_present(name)
+    is_present = split.has_any(split.sequences)
     if not is_present.all():
         raise DataError(
             "every modality is missing",

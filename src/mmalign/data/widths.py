@@ -2,27 +2,24 @@
 
 from collections.abc import Iterable, Mapping
 
-import numpy as np
-
 from mmalign.data.columns import first_misfit
 from mmalign.data.split import Split
 from mmalign.errors import DataError
 
 
-def require_any(split: Split, modalities: Iterable[str]) -> None:
+def require_any(
+    split: Split, modalities: Iterable[str], of: str = "the model's modalities"
+) -> None:
     """Check that every clip has one of the modalities.
 
     Raises:
         DataError: At the first clip that has none.
     """
     names = list(modalities)
-    present = np.zeros(len(split), bool)
-    for name in names:
-        if name in split.sequences:
-            present |= split.is_present(name)
+    present = split.has_any(names)
     if not present.all():
         raise DataError(
-            "the clip has none of the model's modalities",
+            f"the clip has none of {of}",
             clip=split.ids[int(present.argmin())],
             fix=f"Give it {' or '.join(names) or 'one'}, or leave it out.",
         )
@@ -36,11 +33,11 @@ def require_widths(split: Split, dims: Mapping[str, int]) -> None:
     """
     for name, dim in dims.items():
         column = split.sequences[name]
-        row = first_misfit(column, dim)
-        steps = None if row is None else column[row]
-        if row is not None and steps is not None:
+        misfit = first_misfit(column, dim)
+        if misfit is not None:
+            row, shape = misfit
             raise DataError(
-                f"expected [time, {dim}], got {list(steps.shape)}",
+                f"expected [time, {dim}], got {list(shape)}",
                 clip=split.ids[row],
                 modality=name,
                 fix=f"Give every clip the {dim} features that training clips have, in one step "

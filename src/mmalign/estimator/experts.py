@@ -1,6 +1,6 @@
 """The default estimator: experts that predict from any subset of modalities."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -168,16 +168,15 @@ class ExpertsMMAlign(MMAlign):
         Raises:
             DataError: If a clip has none of them.
         """
-        names = list(self.experts.experts)
-        rows = self.known(clips)
-        split = with_labels_that_fit(rows, names, self.experts.fitted_task)
-        used = split.only([name for name in names if name in split.sequences])
-        return cleaned(used, self.non_finite)
+        return self._seen(clips, with_labels_that_fit)
 
     def _asked(self, clips: Clips) -> Split:
         """The same as a prediction looks at them: labels are not."""
-        names, task = list(self.experts.experts), self.experts.fitted_task
-        split = features_of(self.known(clips), names, task)
+        return self._seen(clips, features_of)
+
+    def _seen(self, clips: Clips, take: Callable[[Clips, list[str], Task], Split]) -> Split:
+        names = list(self.experts.experts)
+        split = take(self.known(clips), names, self.experts.fitted_task)
         return cleaned(split.only([n for n in names if n in split.sequences]), self.non_finite)
 
     @property

@@ -303,7 +303,8 @@ class NetworkMMAlign(MMAlign):
         them are in the terms of the model's task.
 
         Raises:
-            DataError: If a clip has none of them, or features do not fit the model.
+            DataError: If a clip has none of them, or lacks one that the model needs, or features do
+                not fit the model.
         """
         rows = self.known(clips)
         return self._checked(with_labels_that_fit(rows, self.reads, self.fitted.task))

@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from mmalign.data.clip import Clip
 from mmalign.data.dataset import Dataset
-from mmalign.data.intake import Clips, with_labels_that_fit
+from mmalign.data.intake import Clips
 from mmalign.data.non_finite import cleaned
 from mmalign.data.split import Split
 from mmalign.data.task import Labels, Task
@@ -127,24 +126,8 @@ class PairMMAlign(NetworkMMAlign):
         """
         seen = {name: self.prepared(split) for name, split in splits.items()}
         # Some methods show the visible modality in the victim's place: what counts is the clip's.
-        nowhere = {name: np.zeros(len(split), bool) for name, split in splits.items()}
-        present = {
-            name: split.is_present(self.victim) if self.victim in split.sequences else nowhere[name]
-            for name, split in splits.items()
-        }
+        present = {name: split.has_any([self.victim]) for name, split in splits.items()}
         return prediction_table(self.fitted, seen, present=present)
-
-    def prepared(self, clips: Clips) -> Split:
-        """The clips as the model sees them: checked, and its two modalities only.
-
-        A victim that no clip has need not be there at all. Labels are left out unless all of them
-        are in the terms of the model's task.
-
-        Raises:
-            DataError: If the visible modality is missing, or features do not fit the model.
-        """
-        rows = self.known(clips)
-        return self._checked(with_labels_that_fit(rows, self.reads, self.fitted.task))
 
     def _checked(self, split: Split) -> Split:
         if self.victim not in split.sequences:

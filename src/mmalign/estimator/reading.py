@@ -5,9 +5,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
-from jaxtyping import Bool
 
 from mmalign.data.batching import Watch, unwatched
 from mmalign.data.intake import with_labels_that_fit
@@ -17,9 +15,9 @@ from mmalign.data.split import Split
 from mmalign.errors import DataError
 from mmalign.estimator.cleaning import Cleaning, cleaning_of
 from mmalign.estimator.contract import MMAlign
+from mmalign.evaluation.predictions import answer_table
 from mmalign.files import standing_directory
 from mmalign.predictor.features import check_features, readable, with_modalities
-from mmalign.predictor.tables import answer_table
 from mmalign.runs.experts_artifact import is_of_experts
 from mmalign.runs.manifest import read_saved
 
@@ -85,7 +83,8 @@ class SavedNetwork:
             return self._whole().table(splits)
         task, pair = self._reading.task, self._reading.pair
         victim = None if pair is None else pair[1]
-        present = None if victim is None else {n: _has(s, victim) for n, s in splits.items()}
+        # Before any of it was cleaned away.
+        present = None if victim is None else {n: s.has_any([victim]) for n, s in splits.items()}
         return answer_table(task, answers, modalities=self.reads, victim=victim, present=present)
 
     def _prepared(self, split: Split) -> Split:
@@ -97,13 +96,6 @@ class SavedNetwork:
         seen = cleaned(with_modalities(rows, self.reads), self._non_finite)
         check_features(seen, features, visible=self.needs[0])
         return seen
-
-
-def _has(split: Split, modality: str) -> Bool[np.ndarray, " clips"]:
-    """Which clips have a modality, before any of it was cleaned away."""
-    if modality in split.sequences:
-        return split.is_present(modality)
-    return np.zeros(len(split), bool)
 
 
 def saved_network(path: str | PathLike[str], whole: Whole) -> SavedNetwork | None:

@@ -15,7 +15,7 @@ DIGITS = 6
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean, and where 95 % of the means of redrawn seeds and clips lie."""
+    """A mean, and its 95 % interval: where the means of other seeds, or other clips, would lie."""
 
     mean: float
     low: float

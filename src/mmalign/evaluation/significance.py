@@ -7,30 +7,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from mmalign.errors import ConfigError
+from mmalign.evaluation.redrawing import Interval
 
 
 @dataclass(frozen=True)
-class PairedDifference:
-    """Mean difference over paired seeds, with its 95 % interval and the paired t-test.
+class PairedDifference(Interval):
+    """Mean of first minus second over paired seeds, its 95 % interval, and the paired t-test.
 
     Attributes:
-        mean: First minus second.
-        low: Lower end of the interval.
-        high: Upper end of the interval.
         p_value: Two-sided; how likely so large a difference is if there is none.
         pairs: Number of seeds.
     """
 
-    mean: float
-    low: float
-    high: float
     p_value: float
     pairs: int
-
-    @property
-    def is_clear(self) -> bool:
-        """Whether the interval leaves out 0."""
-        return self.low > 0 or self.high < 0
 
 
 def paired_difference(first: Sequence[float], second: Sequence[float]) -> PairedDifference:

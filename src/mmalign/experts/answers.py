@@ -7,12 +7,11 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
-from mmalign.data.arrow import table_of
 from mmalign.data.split import Split
 from mmalign.data.task import Labels, Task
+from mmalign.evaluation import predictions as evaluation
 from mmalign.evaluation.calibration import expected_calibration_error
 from mmalign.evaluation.floors import score
-from mmalign.evaluation.predictions import prediction_columns, presence_columns
 from mmalign.experts.model import Experts
 
 
@@ -60,13 +59,9 @@ def answer_table(
         splits: The clips.
         found: What it said of each split.
     """
-    tables = []
-    for name, split in splits.items():
-        said = found[name]
-        columns = {
-            "split": [name] * len(split),
-            **prediction_columns(model.fitted_task, split, said.predictions, said.shares),
-            **presence_columns(list(model.experts), split),
-        }
-        tables.append(table_of(columns))
-    return pa.concat_tables(tables, promote_options="default")
+    said = {
+        n: evaluation.Answers(s, found[n].predictions, found[n].shares) for n, s in splits.items()
+    }
+    return evaluation.answer_table(
+        model.fitted_task, said, modalities=list(model.experts), victim=None
+    )

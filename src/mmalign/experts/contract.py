@@ -86,9 +86,3 @@ class Expert(ABC):
     @abstractmethod
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Take over what `state` gave."""
-
-
-def under(state: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
-    """The arrays whose names start with a prefix and a slash, by the rest of their names."""
-    start = prefix + "/"
-    return {name.removeprefix(start): a for name, a in state.items() if name.startswith(start)}

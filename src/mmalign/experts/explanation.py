@@ -68,7 +68,7 @@ def explain_clip(model: Experts, clip: Split) -> Explanation:
     """
     whole = answers(model, clip)
     said = int(whole.predictions[0]) if whole.shares is not None else 0
-    there = tuple(n for n in model.experts if n in clip.sequences and clip.is_present(n)[0])
+    there = tuple(n for n in model.experts if clip.has_any([n])[0])
     parts = {name: [other for other in there if other != name] for name in there}
     return Explanation(
         _answer(model, clip, said),

@@ -9,7 +9,15 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from mmalign.data.grouping import Groups, with_groups
-from mmalign.data.intake import Clips, features_of, gathered, labelled, task_of, taught
+from mmalign.data.intake import (
+    Clips,
+    features_of,
+    gathered,
+    labelled,
+    modalities_in,
+    task_of,
+    taught,
+)
 from mmalign.data.non_finite import require_finite
 from mmalign.data.spelling import require_known
 from mmalign.data.split import Split
@@ -17,6 +25,7 @@ from mmalign.data.task import Classification, Labels, Task
 from mmalign.data.widths import require_any, require_widths
 from mmalign.errors import DataError, MMAlignError, no_modality
 from mmalign.evaluation.floors import score
+from mmalign.evaluation.predictions import check_finite
 from mmalign.experts.contract import EPOCHS, Evidence, Lesson
 from mmalign.experts.modality import ModalityExperts, learn_modality
 from mmalign.experts.panel import Learn, Panel, learn_panel, steps_of
@@ -98,7 +107,7 @@ class Experts:
         """
         rows = with_groups(gathered(train), groups)
         task = task_of(rows)
-        names = self.modalities or _modalities(rows)
+        names = self.modalities or modalities_in(rows)
         for name in self.senses:
             if name not in names:
                 raise no_modality(name, names, "There are")
@@ -173,7 +182,7 @@ class Experts:
         _check(split, {name: dim for name, dim in dims.items() if name in split.sequences})
         with np.errstate(over="ignore", invalid="ignore"):
             found = self.fitted.evidence(split)
-            _check_finite(found.astype(np.float32), split.ids)
+            check_finite(found.astype(np.float32), split.ids)
         return found
 
     def dims(self) -> dict[str, int]:
@@ -263,12 +272,6 @@ class Experts:
         return model
 
 
-def _modalities(rows: Split | Sequence[object]) -> list[str]:
-    if isinstance(rows, Split):
-        return list(rows.modalities)
-    return list(dict.fromkeys(name for clip in rows for name in getattr(clip, "sequences", ())))
-
-
 def _check(split: Split, dims: Mapping[str, int]) -> None:
     """Check that every clip has one of these modalities, the right width, finite numbers."""
     require_any(split, dims)
@@ -276,19 +279,8 @@ def _check(split: Split, dims: Mapping[str, int]) -> None:
     require_finite(split)
 
 
-def _check_finite(found: Float[np.ndarray, "clips outputs"], ids: Sequence[str]) -> None:
-    """Refuse what argmax would take for the first class."""
-    is_finite = np.isfinite(found).all(axis=1)
-    if not is_finite.all():
-        raise DataError(
-            "the model's output is not finite",
-            clip=ids[int(is_finite.argmin())],
-            fix="Look for extreme feature values; scale them as in training, or leave it out.",
-        )
-
-
 def _lesson(split: Split, name: str, task: Task) -> Lesson:
-    rows = np.flatnonzero(split.is_present(name)) if name in split.sequences else np.array([], int)
+    rows = np.flatnonzero(split.has_any([name]))
     steps = steps_of(split, name, rows)
     if len(steps) < 2 or split.labels is None:
         raise DataError(

@@ -1,7 +1,7 @@
 """A panel: the experts of all modalities, and how much each counts in which company."""
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -64,7 +64,7 @@ class Panel:
         present = {m: split.is_present(m) for m in self.modalities if m in split.sequences}
         total = np.full((len(split), self.task.outputs), self.centre)
         said = {
-            names: self._said(names, split, present)
+            names: self._said(names, split)
             for names in self.members_of(m for m, rows in present.items() if rows.any())
         }
         for subset, rows in patterns(present, len(split)):
@@ -72,12 +72,10 @@ class Panel:
                 total[rows] += weight * said[names][rows]
         return total
 
-    def _said(
-        self, names: Names, split: Split, present: Mapping[str, Bool[np.ndarray, " clips"]]
-    ) -> Evidence:
+    def _said(self, names: Names, split: Split) -> Evidence:
         """What a member says of each clip, as a deviation from the centre; NaN where it cannot."""
         said = np.full((len(split), self.task.outputs), np.nan)
-        rows = _having(present, names)
+        rows = np.flatnonzero(split.has_all(names))
         if len(rows):
             clips = self.sequences(names, split, rows)
             said[rows] = self.members[names].evidence(clips) - self.centre
@@ -131,9 +129,8 @@ def _with_joints(
     panel: Panel, split: Split, lessons: Mapping[str, Lesson], labels: Labels, learn: Learn
 ) -> Panel:
     """The panel with joint experts, where they are clearly better than the sum of the others."""
-    present = {name: split.is_present(name) for name in panel.modalities}
     for names in candidates(panel.modalities):
-        rows = _having(present, names)
+        rows = np.flatnonzero(split.has_all(names))
         if len(rows) < FEWEST:
             continue
         lesson = _joint_lesson(panel, names, split, rows, lessons[names[0]])
@@ -155,8 +152,7 @@ def _joint_lesson(panel: Panel, names: Names, split: Split, rows: Rows, lesson: 
 def _held(panel: Panel, names: Names, split: Split) -> Evidence:
     """What a member says of training clips left out, as deviations; NaN where it cannot."""
     held = np.full((len(split), panel.task.outputs), np.nan)
-    rows = _having({name: split.is_present(name) for name in names}, names)
-    held[rows] = panel.members[names].held_out - panel.centre
+    held[split.has_all(names)] = panel.members[names].held_out - panel.centre
     return held
 
 
@@ -167,11 +163,6 @@ def _weights(
     said: Held = np.stack([held[names] for names in members])
     trust = trust_by_clips([panel.members[names].clips for names in members])
     return fit_weights(said, labels, trust)
-
-
-def _having(present: Mapping[str, Bool[np.ndarray, " clips"]], names: Sequence[str]) -> Rows:
-    """Positions of the clips that have all of these modalities."""
-    return np.flatnonzero(np.logical_and.reduce([present[name] for name in names]))
 
 
 def patterns(

@@ -8,8 +8,9 @@ from jaxtyping import Float32, Float64, Int64
 
 from mmalign.data.clip import Steps
 from mmalign.data.inputs import Inputs, Sense, fit_inputs, step_gain
+from mmalign.data.names import under
 from mmalign.data.packed import Packed, packed
-from mmalign.experts.contract import Evidence, Expert, Lesson, under
+from mmalign.experts.contract import Evidence, Expert, Lesson
 from mmalign.experts.patterns import Patterns, fit_patterns
 from mmalign.experts.ridge import PENALTIES, Fit, Ridge, fit_ridge
 from mmalign.experts.windows import WIDTHS, Windows, draw_windows
@@ -108,15 +109,15 @@ class RidgeExpert(Expert):
         self.patterns = int(state["patterns"].item())
         self.inputs = [
             Inputs(bool(part["centre"].item()), part["mean"], part["scale"])
-            for part in (under(state, f"inputs/{n}") for n in range(2))
+            for part in (under(state, f"inputs/{n}/") for n in range(2))
         ]
-        stored = (under(state, f"banks/{number}") for number in range(2))
+        stored = (under(state, f"banks/{number}/") for number in range(2))
         self.banks = [Patterns(**bank) for bank in stored if bank]
-        self.windows, self.motion = (_windows(under(state, k)) for k in ("windows", "motion"))
+        self.windows, self.motion = (_windows(under(state, f"{k}/")) for k in ("windows", "motion"))
         self.motion_gain = float(state["motion/gain"].item())
         self.has_windows = "windows/left_out" not in state
         self.detectors = self.windows.biases.shape[1]
-        self.ridge = Ridge(**under(state, "ridge"))
+        self.ridge = Ridge(**under(state, "ridge/"))
 
 
 def choose_sense(lesson: Lesson, *, smooth: bool) -> tuple[Sense, int]:

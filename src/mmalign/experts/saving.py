@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,10 @@ from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
 from mmalign.data.inputs import Sense
+from mmalign.data.names import under
 from mmalign.data.task import task_from_json, task_to_json
 from mmalign.documents import SEAL, parse_object, sealed, unsealed
-from mmalign.errors import CorruptArtifactError, DataError, MMAlignError
-from mmalign.experts.contract import under
+from mmalign.errors import CorruptArtifactError, DataError
 from mmalign.experts.modality import HALF, ModalityExperts
 from mmalign.experts.panel import Panel
 from mmalign.experts.ridge_expert import RidgeExpert
@@ -25,7 +25,7 @@ from mmalign.experts.taps_expert import TapsExpert
 from mmalign.files import read_regular, replaced_directory, write_atomically
 
 WEIGHTS, CARD = "experts.safetensors", "experts.json"
-FILES = {WEIGHTS, CARD}
+FILES = frozenset({WEIGHTS, CARD})
 ARRAYS = "arrays_sha256"
 WHOLE = ("patterns", "centre", "dilations", "kernels", "channels")
 """Arrays of whole numbers or of yes and no; all others hold floats."""
@@ -43,11 +43,7 @@ Card = dict[str, Any]
 
 def pack_panel(panel: Panel, *, seed: int, epochs: int) -> tuple[bytes, Card]:
     """The arrays of a model as safetensors, and its card."""
-    arrays = {
-        f"{number}/{name}": np.ascontiguousarray(array)
-        for number, one in enumerate(panel.members.values())
-        for name, array in member_state(one).items()
-    }
+    arrays = numbered_states(panel.members.values())
     card = {
         "task": task_to_json(panel.task),
         "centre": panel.centre,
@@ -75,7 +71,7 @@ def unpack_panel(payload: bytes, card: Card) -> Panel:
         arrays = finite(load_arrays(payload))
         members = {
             tuple(described["modalities"]): restored_member(
-                under(arrays, str(number)), _sense(described["sense"]), described["skill"]
+                under(arrays, f"{number}/"), _sense(described["sense"]), described["skill"]
             )
             for number, described in enumerate(card["members"])
         }
@@ -99,6 +95,15 @@ def _sense(described: dict[str, bool]) -> Sense:
     return Sense(**described)
 
 
+def numbered_states(members: Iterable[ModalityExperts]) -> dict[str, np.ndarray]:
+    """The arrays of all members, by a member's number and their own names."""
+    return {
+        f"{number}/{name}": np.ascontiguousarray(array)
+        for number, one in enumerate(members)
+        for name, array in member_state(one).items()
+    }
+
+
 def member_state(member: ModalityExperts) -> dict[str, np.ndarray]:
     """The arrays of a member, by name."""
     kinds = (("ridge", member.ridge), ("taps", member.taps))
@@ -113,7 +118,7 @@ def restored_member(
     """The member whose arrays `member_state` gave."""
     ridge, taps = RidgeExpert(), TapsExpert()
     for kind, expert in (("ridge", ridge), ("taps", taps)):
-        expert.restore(under(arrays, kind))
+        expert.restore(under(arrays, f"{kind}/"))
     share = float(arrays["share"].item()) if "share" in arrays else HALF
     if not 0 <= share <= 1:
         raise ValueError(f"a network with a share of {share:g}")
@@ -143,11 +148,8 @@ def save_experts(folder: Path, payload: bytes, card: Card) -> None:
     Raises:
         MMAlignError: If the directory holds something else.
     """
-    folder = folder.resolve()
-    if folder.exists() and (not folder.is_dir() or {p.name for p in folder.iterdir()} - FILES):
-        raise MMAlignError(f"{folder}: holds other files than a saved model. Give another path.")
     content = sealed({**card, ARRAYS: hashlib.sha256(payload).hexdigest()})
-    with replaced_directory(folder) as draft:
+    with replaced_directory(folder.resolve(), own=FILES) as draft:
         write_atomically(draft / WEIGHTS, payload)
         write_atomically(draft / CARD, (json.dumps(content, indent=2) + "\n").encode())
 

@@ -8,12 +8,12 @@ from jaxtyping import Float
 
 from mmalign.data.clip import Steps
 from mmalign.data.inputs import Inputs, Sense, coarse, fit_inputs, step_gain
+from mmalign.data.names import under
 from mmalign.data.packed import packed
 from mmalign.data.task import Classification
-from mmalign.experts.contract import Evidence, Expert, Lesson, under
+from mmalign.experts.contract import Evidence, Expert, Lesson
 from mmalign.experts.taps import Taps
 
-"""A batch of prediction holds no more than so many clips, and steps if all were as long."""
 LONG, MOST_TOGETHER = 128, 16
 """Steps that the network sees a signal with; of longer ones it reads means of a few in a row."""
 FEW, MOST_STRIDE = 12, 4
@@ -101,7 +101,7 @@ class TapsExpert(Expert):
         centre, mean, scale = (state[f"inputs/{name}"] for name in ("centre", "mean", "scale"))
         self.inputs = Inputs(bool(centre.item()), mean, scale)
         self.networks = []
-        while weights := under(state, _stored(len(self.networks))):
+        while weights := under(state, f"{_stored(len(self.networks))}/"):
             network = Taps({k: np.array(v, np.float32) for k, v in weights.items()}, gain, maxima)
             network.check_shapes(channels=len(mean))
             if blocks != network.blocks:

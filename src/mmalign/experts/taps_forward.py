@@ -168,21 +168,9 @@ def read_stem(seen, bounds, turned, stem, dim, around, found):
 @compiled
 @no_type_check
 def read_block(
-    b,
-    steps,
-    bounds,
-    flat,
-    starts,
-    turned,
-    at,
-    offsets,
-    seed,
-    dropped,
-    apart,
-    highest,
-    normal,
+    b, steps, bounds, flat, starts, turned, at, offsets, seed, dropped, apart, highest, normal,
     scales,
-):
+):  # fmt: skip
     """Fills the steps of block ``b``, and what its slopes need; its lines begin at ``at``."""
     first, rows, dim = STEM_PARTS + b * BLOCK_PARTS, bounds[-1], steps.shape[2]
     past, narrow = steps[b], dim // 4

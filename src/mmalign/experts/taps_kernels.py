@@ -24,9 +24,7 @@ from mmalign.align.kernels.simd import (
 )
 from mmalign.experts.layout import LANES
 from mmalign.model.kernels.chance import factors_at
-
-SLIGHT = np.float32(1e-5)
-"""What a variance is raised by, as in torch's layer norm."""
+from mmalign.model.kernels.products import SLIGHT
 
 
 @compiled
@@ -120,20 +118,9 @@ def add_biases(found, at, biases, first, end, total, out, place):
 @compiled
 @no_type_check
 def finish_backward(
-    slopes,
-    out,
-    normal,
-    scales,
-    gain,
-    seed,
-    dropped,
-    width,
-    to_far,
-    to_near,
-    to_biases,
-    to_gain,
+    slopes, out, normal, scales, gain, seed, dropped, width, to_far, to_near, to_biases, to_gain,
     to_shift,
-):
+):  # fmt: skip
     """Fills the slopes of what `finish` read; ``slopes`` become those of its steps.
 
     Those of biases, gain and shift are added to what is there.

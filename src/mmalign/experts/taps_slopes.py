@@ -40,19 +40,7 @@ AT_ONCE = 128
 @compiled
 @no_type_check
 def add_slopes(
-    seen,
-    bounds,
-    flat,
-    starts,
-    stem,
-    stride,
-    offsets,
-    seeds,
-    dropped,
-    own,
-    other,
-    share,
-    slopes,
+    seen, bounds, flat, starts, stem, stride, offsets, seeds, dropped, own, other, share, slopes
 ):
     """Adds the slopes of the loss, summed over a batch, to ``slopes``.
 
@@ -89,21 +77,9 @@ def add_slopes(
 @compiled
 @no_type_check
 def add_slopes_of_few(
-    seen,
-    bounds,
-    flat,
-    starts,
-    turned,
-    stem,
-    stride,
-    offsets,
-    seeds,
-    dropped,
-    own,
-    other,
-    share,
+    seen, bounds, flat, starts, turned, stem, stride, offsets, seeds, dropped, own, other, share,
     slopes,
-):
+):  # fmt: skip
     """The same for a few clips that go together."""
     blocks, dim = seeds.shape[1] - 1, starts[2] - starts[1]
     fewer, steps, of_blocks, of_stem = read_few(
@@ -148,21 +124,9 @@ def add_stem_slopes(to_found, around, bounds, stem, dim, slopes):
 @compiled
 @no_type_check
 def block_slopes(
-    b,
-    steps,
-    bounds,
-    flat,
-    starts,
-    offsets,
-    seed,
-    dropped,
-    apart,
-    highest,
-    normal,
-    scales,
-    to_steps,
-    slopes,
-):
+    b, steps, bounds, flat, starts, offsets, seed, dropped, apart, highest, normal, scales,
+    to_steps, slopes,
+):  # fmt: skip
     """Adds the slopes of a block's weights; ``to_steps`` become those of the steps it read."""
     first, rows, dim = STEM_PARTS + b * BLOCK_PARTS, bounds[-1], steps.shape[2]
     past, narrow = steps[b], dim // 4

@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from mmalign.export.graph import Graph, Value
+from mmalign.export.graph import Graph, Value, mean_of
 from mmalign.export.layers import counted, layer_read, norm_layer, sequential, sinusoids
 from mmalign.export.sequences import Sequences, array, differences, inside_of, masked, moved
 from mmalign.model.attention import TransformerLayer
@@ -107,7 +107,7 @@ def answer(backbone: Backbone, hidden: Mapping[str, HiddenValues]) -> Value:
         head = placed[reader].slice(1, 0, 1)
         is_valid = _with_head(ordered[memory].inside)
         found[reader].append(_crossed(cast(CrossAttention, read), head, placed[memory], is_valid))
-    seen = [_mean(heads) for heads in found]
+    seen = [mean_of(heads) for heads in found]
     if backbone.is_pooled:
         seen += [part for one in ordered for part in _pooled(one)]
     return sequential(backbone.head, ordered[0].graph.join(seen, 1))
@@ -132,13 +132,6 @@ def _positions(clock: Value, hidden: HiddenValues) -> Value:
     times = hidden.graph.range(hidden.steps.size(1)).cast(np.float64)
     placed = (times + 0.5) * rate + 0.5
     return sinusoids(hidden.graph.join([rate * 0.0, placed], 1), hidden.dim)
-
-
-def _mean(heads: list[Value]) -> Value:
-    total = heads[0]
-    for head in heads[1:]:
-        total = total + head
-    return total / float(len(heads))
 
 
 def _pooled(hidden: HiddenValues) -> list[Value]:

@@ -12,7 +12,7 @@ from mmalign.experts.ridge_expert import RidgeExpert
 from mmalign.experts.taps import OFFSETS, STEM, Taps
 from mmalign.experts.taps_expert import TapsExpert
 from mmalign.experts.windows import WIDTHS, Windows
-from mmalign.export.graph import Graph, Value
+from mmalign.export.graph import Graph, Value, mean_of
 from mmalign.export.patterns import pattern_shares
 from mmalign.export.sequences import (
     Sequences,
@@ -128,7 +128,7 @@ def _window_features(windows: Windows, given: Sequences) -> Value:
 def _taps(read: Sequences, expert: TapsExpert) -> Value:
     seen = coarse(_scaled(expert.inputs, read), expert.together)
     said = [_taps_said(seen, expert, network) for network in expert.networks]
-    return sum(said[1:], said[0]) / len(said)
+    return mean_of(said)
 
 
 def _taps_said(seen: Sequences, expert: TapsExpert, network: Taps) -> Value:

@@ -1,6 +1,6 @@
 """A graph of ONNX operators, written as arithmetic on its values."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -137,6 +137,11 @@ class Graph:
         return made
 
 
+def _operator(kind: str, dtype: Any = None) -> "Callable[[Value, Any], Value]":
+    """The method by which Python writes an operator of two values, or of a value and a number."""
+    return lambda value, other: value.apply(kind, other, dtype=dtype)
+
+
 @dataclass(frozen=True, eq=False)
 class Value:
     """What one operator of a graph gives, with its type."""
@@ -147,59 +152,31 @@ class Value:
 
     __array_ufunc__ = None  # so that array + value is left to the value
 
-    def __add__(self, other: Any) -> "Value":
-        return self._with("Add", other)
-
-    __radd__ = __add__
-
-    def __mul__(self, other: Any) -> "Value":
-        return self._with("Mul", other)
-
-    __rmul__ = __mul__
-
-    def __sub__(self, other: Any) -> "Value":
-        return self._with("Sub", other)
+    __add__ = __radd__ = _operator("Add")
+    __mul__ = __rmul__ = _operator("Mul")
+    __sub__ = _operator("Sub")
+    __truediv__ = _operator("Div")
+    __mod__ = _operator("Mod")
+    __matmul__ = _operator("MatMul")
+    __and__ = _operator("And")
+    __or__ = _operator("Or")
+    __lt__ = _operator("Less", bool)
+    __gt__ = _operator("Greater", bool)
+    __ge__ = _operator("GreaterOrEqual", bool)
 
     def __rsub__(self, other: Any) -> "Value":
         return self.graph.value(other, self.dtype) - self
 
-    def __truediv__(self, other: Any) -> "Value":
-        return self._with("Div", other)
-
     def __floordiv__(self, other: Any) -> "Value":
         """Division of whole numbers that rounds down, also below 0."""
         divisor = self.graph.value(other, self.dtype)
-        return (self - self._with("Mod", divisor)) / divisor
-
-    def __mod__(self, other: Any) -> "Value":
-        return self._with("Mod", other)
-
-    def __matmul__(self, other: Any) -> "Value":
-        return self._with("MatMul", other)
+        return (self - self % divisor) / divisor
 
     def __neg__(self) -> "Value":
         return self.apply("Neg")
 
     def __invert__(self) -> "Value":
         return self.apply("Not")
-
-    def __and__(self, other: Any) -> "Value":
-        return self._with("And", other)
-
-    def __or__(self, other: Any) -> "Value":
-        return self._with("Or", other)
-
-    def __lt__(self, other: Any) -> "Value":
-        return self._with("Less", other, dtype=bool)
-
-    def __gt__(self, other: Any) -> "Value":
-        return self._with("Greater", other, dtype=bool)
-
-    def __ge__(self, other: Any) -> "Value":
-        return self._with("GreaterOrEqual", other, dtype=bool)
-
-    def _with(self, kind: str, other: Any, dtype: Any = None) -> "Value":
-        return self.graph.op(kind, self, other, dtype=dtype)  # type: ignore[no-any-return]
 
     def apply(self, kind: str, *others: Any, dtype: Any = None, **options: Any) -> "Value":
         """What an operator makes of it."""
@@ -216,11 +193,11 @@ class Value:
 
     def at_least(self, low: Number) -> "Value":
         """The larger of each number and a bound."""
-        return self._with("Max", low)
+        return self.apply("Max", low)
 
     def at_most(self, high: Any) -> "Value":
         """The smaller of each number and a bound."""
-        return self._with("Min", high)
+        return self.apply("Min", high)
 
     def sum(self, axis: int, *, keep: bool = False) -> "Value":
         """Sum along an axis."""
@@ -277,6 +254,11 @@ class Value:
         sides[axis], sides[axis + 3] = _vector(before), _vector(after)
         zero = np.zeros((), self.dtype)
         return self.apply("Pad", self.graph.join(sides, 0), zero, mode="constant")
+
+
+def mean_of(values: Sequence[Value]) -> Value:
+    """The mean of values that are alike."""
+    return sum(values[1:], values[0]) / float(len(values))
 
 
 def _vector(size: "Value | int") -> "Value | np.ndarray":

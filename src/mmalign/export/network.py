@@ -1,14 +1,15 @@
 """A network as a graph: all patterns at once, stand-ins chosen clip by clip."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
+from operator import add, and_, or_
 from typing import cast
 
 import numpy as np
 
 from mmalign.export.backbone import HiddenValues, answer, encoded, scaled
-from mmalign.export.graph import Graph, Value
+from mmalign.export.graph import Graph, Value, mean_of
 from mmalign.export.imputers import Wanted, draws
 from mmalign.export.sequences import Sequences, array, given_sequences
 from mmalign.imputers.bank import CLOSED, Direction, ImputerBank
@@ -35,7 +36,7 @@ def network_outputs(graph: Graph, members: Sequence[Model], read_as: Mapping[str
     is_there = {name: one.is_there for name, one in seen.items()}
     answers = [_gated(model, seen, is_there) for model in members]
     outputs = answers[0] if len(answers) == 1 else _average(answers, first.backbone.outputs)
-    is_known = _all_or_any("Or", is_there.values()) if pair is None else is_there[pair.source]
+    is_known = reduce(or_, is_there.values()) if pair is None else is_there[pair.source]
     return graph.where(is_known.wider(1), outputs, np.array(np.nan, np.float32))
 
 
@@ -72,7 +73,7 @@ def _answer(model: Model, known: Mapping[str, HiddenValues], is_there: There) ->
         answers.append(answer(model.backbone, whole))
     if count == 1:
         return answers[0]
-    is_drawn = _all_or_any("And", (_is_drawn(model.bank, n, is_there) for n in uncertain))
+    is_drawn = reduce(and_, (_is_drawn(model.bank, n, is_there) for n in uncertain))
     mean = _average(answers, model.backbone.outputs)
     return mean.graph.where(is_drawn.wider(1), mean, answers[0])
 
@@ -80,7 +81,7 @@ def _answer(model: Model, known: Mapping[str, HiddenValues], is_there: There) ->
 def _average(answers: list[Value], outputs: int) -> Value:
     """As `mmalign.predictor.model.average_answers`."""
     if outputs == 1:
-        return sum(answers[1:], answers[0]) / float(len(answers))
+        return mean_of(answers)
     shares = [one.apply("LogSoftmax", axis=-1).wider(0) for one in answers]
     together = shares[0].graph.join(shares, 0)
     return together.apply("ReduceLogSumExp", np.array([0]), keepdims=0) - math.log(len(answers))
@@ -89,7 +90,7 @@ def _average(answers: list[Value], outputs: int) -> Value:
 def _is_drawn(bank: ImputerBank, target: str, is_there: There) -> Value:
     """Clips that have the target, or a source that it is imputed from."""
     sources = [is_there[source] for source, goal in bank.directions if goal == target]
-    return _all_or_any("Or", [is_there[target], *sources])
+    return reduce(or_, sources, is_there[target])
 
 
 def _filled(own: HiddenValues, is_there: Value, stand_in: HiddenValues) -> HiddenValues:
@@ -126,7 +127,7 @@ def _stand_ins(
         parts = [draws(way.imputer, known[source], wanted) for _, source, way in ways]
         weights = [shares.slice(1, n, n + 1).wider(2) for n in range(len(ways))]
         mixed = [
-            reduce(Value.__add__, (w * steps for w, steps in zip(weights, drawn, strict=True)))
+            reduce(add, (w * steps for w, steps in zip(weights, drawn, strict=True)))
             for drawn in zip(*parts, strict=True)
         ]
     head = graph.value(array(model.backbone.encoder(target).cls)).expand(batch, dim)
@@ -165,8 +166,3 @@ def _shares(bank: ImputerBank, places: list[int], there: list[Value]) -> Value:
     logits = array(bank.preferences)[places]
     closed = graph.where(is_there > 0.0, logits, CLOSED)
     return closed.apply("Softmax", axis=-1) * is_there
-
-
-def _all_or_any(kind: str, conditions: Iterable[Value]) -> Value:
-    join = {"Or": Value.__or__, "And": Value.__and__}[kind]
-    return reduce(join, conditions)

@@ -14,12 +14,16 @@ from mmalign.model.loading import drawn
 RANDOM_ROWS = 997
 
 
-class ZeroFill(Imputer):
-    """The target's steps are zeros."""
+class _Floor(Imputer):
+    """What an imputer shares with others that do not learn."""
 
     def fit_loss(self, source: Hidden, target: Hidden) -> None:  # noqa: ARG002
         """There is nothing to fit."""
         return
+
+
+class ZeroFill(_Floor):
+    """The target's steps are zeros."""
 
     def impute(
         self, source: Hidden, target_lengths: Int[Tensor, " batch"]
@@ -29,16 +33,12 @@ class ZeroFill(Imputer):
         return source.steps.new_zeros(len(target_lengths), longest, source.steps.shape[2])
 
 
-class UniformWindow(Imputer):
+class UniformWindow(_Floor):
     """Each step is the mean of the source steps in its window: no optimal transport at all."""
 
     def __init__(self, window: int) -> None:
         super().__init__()
         self.window = window
-
-    def fit_loss(self, source: Hidden, target: Hidden) -> None:  # noqa: ARG002
-        """There is nothing to fit."""
-        return
 
     def impute(
         self, source: Hidden, target_lengths: Int[Tensor, " batch"]
@@ -59,7 +59,7 @@ class UniformWindow(Imputer):
         )
 
 
-class MeanFill(Imputer):
+class MeanFill(_Floor):
     """Every step is the mean of the target's hidden steps on complete training clips."""
 
     mean: Tensor
@@ -72,10 +72,6 @@ class MeanFill(Imputer):
         """Take the mean of this epoch's steps."""
         self.mean.copy_(target_steps().mean(dim=0))
 
-    def fit_loss(self, source: Hidden, target: Hidden) -> None:  # noqa: ARG002
-        """There is nothing to fit."""
-        return
-
     def impute(
         self, source: Hidden, target_lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch target_time dim"]:
@@ -84,12 +80,8 @@ class MeanFill(Imputer):
         return inside[..., None] * self.mean.to(source.steps.dtype)
 
 
-class Copy(Imputer):
+class Copy(_Floor):
     """The source hidden sequence stands in for the target's, moment by moment."""
-
-    def fit_loss(self, source: Hidden, target: Hidden) -> None:  # noqa: ARG002
-        """There is nothing to fit."""
-        return
 
     def impute(
         self, source: Hidden, target_lengths: Int[Tensor, " batch"]
@@ -101,7 +93,7 @@ class Copy(Imputer):
         return source.steps[rows, moment] * is_valid(target_lengths, time)[..., None]
 
 
-class RandomPlan(Imputer):
+class RandomPlan(_Floor):
     """A plan drawn once and kept: what an alignment that knows nothing is worth."""
 
     logits: Tensor
@@ -110,10 +102,6 @@ class RandomPlan(Imputer):
         super().__init__()
         self.window = window
         self.register_buffer("logits", drawn(RANDOM_ROWS, 2 * window + 1, over=0.5))
-
-    def fit_loss(self, source: Hidden, target: Hidden) -> None:  # noqa: ARG002
-        """There is nothing to fit."""
-        return
 
     def impute(
         self, source: Hidden, target_lengths: Int[Tensor, " batch"]

@@ -10,7 +10,6 @@ from mmalign.imputers.contract import Imputer
 from mmalign.model.gru import gru_states
 from mmalign.model.hidden import Hidden, is_valid
 from mmalign.model.lines import Flat, packed_fitter
-from mmalign.model.packing import array_of
 
 
 class Fitter(nn.Module):
@@ -67,7 +66,7 @@ class Fitter(nn.Module):
         """Both GRUs and the projection as kernels read them; made again when they have changed."""
         state = [(weight._version, weight.data_ptr()) for weight in self._weights]
         if self._packed is None or self._packed[0] != state:
-            weights = {name: array_of(weight) for name, weight in self.named_parameters()}
+            weights = {name: w.detach().numpy() for name, w in self.named_parameters()}
             self._packed = state, packed_fitter(weights)
         return self._packed[1]
 

@@ -37,11 +37,6 @@ class Streams:
         """Which clips have the modality."""
         return self.lengths[modality] > 0
 
-    @property
-    def is_complete(self) -> Bool[Tensor, " batch"]:
-        """Which clips have every modality."""
-        return torch.stack([self.is_present(name) for name in self.lengths]).all(dim=0)
-
     def patterns(self) -> Iterator[tuple[tuple[str, ...], Bool[Tensor, " batch"]]]:
         """The modalities that some clips have, and which clips these are; complete ones first."""
         present = torch.stack([self.is_present(name) for name in self.lengths], dim=1)

@@ -15,10 +15,11 @@ from jaxtyping import Float32
 
 from mmalign.data.batching import Watch, unwatched
 from mmalign.data.clip import Steps
+from mmalign.data.names import under
 from mmalign.data.split import Split
 from mmalign.model.lines import Flat, in_vectors, packed_fitter, padded
 from mmalign.model.readings import readings
-from mmalign.predictor.packing import Weights, packed_answer, packed_encoder, under
+from mmalign.predictor.packing import Weights, packed_answer, packed_encoder
 from mmalign.predictor.plain import Row
 from mmalign.predictor.routes import Floor, Route, Way, shared
 

@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from mmalign.data.non_finite import Policy, cleaned, require_finite
 from mmalign.data.split import Split
 from mmalign.data.widths import require_widths
@@ -34,7 +32,7 @@ def check_any(split: Split, features: Mapping[str, int]) -> None:
     Raises:
         DataError: At the first clip for which that is not so.
     """
-    has_any = np.any([split.is_present(name) for name in features], axis=0)
+    has_any = split.has_any(features)
     if not has_any.all():
         raise DataError(
             f"none of {', '.join(features)} is there",

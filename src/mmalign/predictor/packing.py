@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 from jaxtyping import Float
 
+from mmalign.data.names import under
 from mmalign.model.lines import Flat, joined, padded
 
 Weights = Mapping[str, Float[np.ndarray, "..."]]
@@ -38,11 +39,6 @@ def packed_answer(weights: Weights, readings: int, layers: int) -> Flat:
         parts += [_cross_layer(under(read, f"layers.{number}.")) for number in range(layers)]
         parts.append(_norm(read, "norm"))
     return joined(*parts, _linear(weights, "head.0"), _linear(weights, "head.2"))
-
-
-def under(weights: Weights, start: str) -> dict[str, Float[np.ndarray, "..."]]:
-    """The weights whose names begin like this, by the rest of their names."""
-    return {name.removeprefix(start): w for name, w in weights.items() if name.startswith(start)}
 
 
 def _self_layer(weights: Weights) -> Iterator[Flat]:

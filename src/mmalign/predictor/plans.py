@@ -11,9 +11,10 @@ from mmalign import align
 from mmalign.data.batching import Batches
 from mmalign.data.split import Split
 from mmalign.errors import ConfigError, DataError, MMAlignError
+from mmalign.evaluation.predictions import check_finite
 from mmalign.imputers.bank import Direction
 from mmalign.model.streams import Streams
-from mmalign.predictor.predictor import Predictor, check_finite
+from mmalign.predictor.predictor import Predictor
 
 Plan = Float[np.ndarray, "_ _"]
 
@@ -41,8 +42,9 @@ def imputed_steps(
             _refuse(streams, goal, "nothing is there to impute from")
         everywhere = torch.ones(1, dtype=torch.bool, device=predictor.model.gate.device)
         hidden = predictor.model.stand_in(goal, known, everywhere)
-        check_finite(hidden.steps, streams.ids)
-        imputed.append(hidden.steps[0].cpu().numpy())
+        steps = hidden.steps.cpu().numpy()
+        check_finite(steps, streams.ids)
+        imputed.append(steps[0])
     return imputed
 
 
@@ -100,7 +102,7 @@ def _plan(predictor: Predictor, streams: Streams, direction: Direction) -> Plan:
     model, way = predictor.model, predictor.model.bank[direction]
     known = model.known(streams)
     for found in known.values():
-        check_finite(found.hidden.steps, streams.ids)
+        check_finite(found.hidden.steps.cpu().numpy(), streams.ids)
     if direction.source not in known:
         _refuse(streams, direction.source, "the modality to align from is missing")
     source = known[direction.source].hidden

@@ -1,6 +1,6 @@
 """Predictions of a model on a split, and their metrics."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,21 +12,17 @@ from torch import Tensor
 from mmalign.data.batching import Batch, Batches, Watch, unwatched
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels, Task
-from mmalign.errors import DataError, MMAlignError
+from mmalign.errors import MMAlignError
 from mmalign.evaluation.floors import score
+from mmalign.evaluation.predictions import Answers, answer_table, check_finite, in_terms_of
 from mmalign.imputers.bank import Direction
 from mmalign.model.streams import Streams, to_streams
 from mmalign.predictor.members import mean_outputs, member_prefix, split_members
 from mmalign.predictor.model import Model, main_loss
 from mmalign.predictor.readers import fresh_reader_of
-from mmalign.predictor.tables import Answers, answer_table, in_terms_of
 
 EVALUATION_BATCH = 128
 EVALUATION_CELLS = 1 << 20
-
-
-class NonFiniteOutputError(DataError):
-    """A clip for which the model has no answer: its output is NaN or infinite."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +63,8 @@ class Predictor:
         reader = fresh_reader_of(model) if model.backbone.fuse.is_compiled else None
         read = None if reader is None else reader.outputs(split, self.watch)
         if read is not None:
-            found = torch.from_numpy(read)
-            check_finite(found, split.ids)
-            return found
+            check_finite(read, split.ids)
+            return torch.from_numpy(read)
         # Clips of like length share a batch, which costs less; rows are put back afterwards.
         batches = Batches(split, self.features(), batch_size=_evaluation_batch(split))
         order = batches.order(0)
@@ -81,7 +76,7 @@ class Predictor:
         )
         rows = torch.tensor([row for batch in order for row in batch])
         outputs = torch.empty_like(answers).index_copy_(0, rows, answers)
-        check_finite(outputs, split.ids)
+        check_finite(outputs.numpy(), split.ids)
         return outputs
 
     def weights(self) -> dict[str, Tensor]:
@@ -166,21 +161,6 @@ class Predictor:
         device = self.model.label_mean.device
         loss = main_loss(self.model, outputs.to(device), torch.from_numpy(labels).to(device))
         return score(self.task, self.to_labels(outputs), labels) | {"loss": loss.item()}
-
-
-def check_finite(answers: Float[Tensor, "clips ..."], ids: Sequence[str]) -> None:
-    """Refuse what argmax would take for the first class, and a picture for nothing at all.
-
-    Raises:
-        NonFiniteOutputError: If what the model says of a clip is NaN or infinite.
-    """
-    is_finite = answers.isfinite().flatten(1).all(dim=1)
-    if not bool(is_finite.all()):
-        raise NonFiniteOutputError(
-            "the model's output is not finite",
-            clip=ids[int(is_finite.long().argmin())],
-            fix="Look for extreme feature values; scale them as in training, or leave it out.",
-        )
 
 
 def _evaluation_batch(split: Split) -> int:

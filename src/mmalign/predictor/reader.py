@@ -14,12 +14,12 @@ from torch import Tensor
 from mmalign.data.intake import Clips
 from mmalign.data.split import Split
 from mmalign.data.task import Labels
+from mmalign.evaluation.predictions import check_finite, in_terms_of
 from mmalign.predictor.engine import Engine, Outputs
 from mmalign.predictor.members import mean_outputs
 from mmalign.predictor.plain import plain_rows
-from mmalign.predictor.predictor import Predictor, check_finite
+from mmalign.predictor.predictor import Predictor
 from mmalign.predictor.readers import reader_of
-from mmalign.predictor.tables import in_terms_of
 
 
 def quick_outputs(predictor: Predictor, split: Split) -> Float[Tensor, "clips outputs"]:
@@ -74,7 +74,7 @@ def _read(predictor: Predictor, split: Split) -> tuple[Outputs, Engine] | None:
         return None
     for outputs in found[0]:
         if not _is_finite(outputs):
-            check_finite(torch.from_numpy(outputs), split.ids)
+            check_finite(outputs, split.ids)
     return _together(*found)
 
 

@@ -15,7 +15,6 @@ from mmalign.data.clip import Steps
 from mmalign.imputers import AlignmentDynamicsLearner, Copy, Imputer, MeanFill, ZeroFill
 from mmalign.model.attention import Attention, PreNormLayer, TransformerLayer
 from mmalign.model.lines import Flat
-from mmalign.model.packing import array_of
 from mmalign.predictor.engine import Engine, Parts
 from mmalign.predictor.model import Model
 from mmalign.predictor.routes import Floor
@@ -104,7 +103,7 @@ def _floor(imputer: Imputer) -> Floor | None:
     if isinstance(imputer, Copy):
         return _copied
     if isinstance(imputer, MeanFill):
-        return partial(_repeated, array_of(imputer.mean))
+        return partial(_repeated, imputer.mean.numpy())
     return None
 
 

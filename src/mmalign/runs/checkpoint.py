@@ -10,6 +10,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
+from mmalign.data.names import under
 from mmalign.documents import parse_json
 from mmalign.errors import CorruptArtifactError
 from mmalign.files import read_regular, write_atomically
@@ -65,16 +66,16 @@ def load_checkpoint(file: Path, state: TrainingState) -> None:
         header = parse_json(payload[8 : 8 + int.from_bytes(payload[:8], "little")])
         progress = parse_json(header["__metadata__"]["progress"].encode())
         for start, member in _members(state):
-            member.model.load_state_dict(_under(tensors, f"{start}model"))
-            averaged = _under(tensors, f"{start}average")
+            member.model.load_state_dict(under(tensors, f"{start}model/"))
+            averaged = under(tensors, f"{start}average/")
             member.average.update(_placed(averaged, member.model))
             for which, optimizer in _optimizers(member).items():
-                _restore_optimizer(optimizer, _under(tensors, start + which))
+                _restore_optimizer(optimizer, under(tensors, f"{start}{which}/"))
         for name, selection in state.selections.items():
             known = progress["selections"][name]
             selection.best_score = tuple(known["score"])
             selection.best_epoch = known["epoch"]
-            selection.best_state = _under(tensors, f"best/{name}")
+            selection.best_state = under(tensors, f"best/{name}/")
         state.history = list(progress["history"])
         state.seconds = float(progress["seconds"])
     except UNFIT as error:
@@ -113,11 +114,6 @@ def _members(state: TrainingState) -> Iterator[tuple[str, Member]]:
 def _optimizers(member: Member) -> dict[str, Optimizer]:
     both = {"main": member.optimizers.main, "fit": member.optimizers.fit}
     return {name: optimizer for name, optimizer in both.items() if optimizer is not None}
-
-
-def _under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    start = prefix + "/"
-    return {name.removeprefix(start): t for name, t in tensors.items() if name.startswith(start)}
 
 
 def _placed(tensors: dict[str, Tensor], model: Model) -> dict[str, Tensor]:

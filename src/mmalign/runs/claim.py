@@ -27,18 +27,22 @@ class FinishedFolderError(MMAlignError):
 
 
 @contextmanager
-def claimed(folder: Path) -> Iterator[bool]:
-    """Hold the directory if nobody else does; yields whether it is ours.
+def claimed(folder: Path, *, busy: str = "another process holds it.") -> Iterator[None]:
+    """Hold the directory; the kernel lets go of it when its holder ends, however it ends.
 
-    The kernel lets go of it when its holder ends, however it ends.
+    Args:
+        folder: The directory.
+        busy: What to say if another process holds it.
+
+    Raises:
+        BusyFolderError: If another process does.
     """
     with _lock_file(folder) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
+        except BlockingIOError as error:
+            raise BusyFolderError(f"{folder}: {busy}") from error
+        yield
 
 
 @contextmanager

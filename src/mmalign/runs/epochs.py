@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mmalign.data.dataset import Dataset
-from mmalign.errors import DataError
 from mmalign.runs.artifact import Artifact
 from mmalign.runs.checkpoint import CHECKPOINT, load_checkpoint, save_checkpoint
 from mmalign.runs.manifest import write_saved
@@ -19,19 +18,6 @@ OnEpoch = Callable[[Record, Training], None]
 
 Finish = Callable[[Outcome, Path], Result]
 """Scores the selected epochs, and writes them and all about them into the folder."""
-
-
-def require_labels(dataset: Dataset) -> None:
-    """Check that there are labels to learn from, and to choose the best epoch by.
-
-    Raises:
-        DataError: If not.
-    """
-    for split in ("train", "valid"):
-        if dataset[split].labels is None:
-            raise DataError(
-                "training needs labels", split=split, fix="Give the data a column 'label'."
-            )
 
 
 def train_epochs(training: Training, folder: Path, watch: OnEpoch, finish: Finish) -> Result:

@@ -4,16 +4,15 @@ import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-import numpy as np
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save as save_arrays
 
 from mmalign.data.inputs import Sense
+from mmalign.data.names import under
 from mmalign.documents import parse_json
 from mmalign.errors import CorruptArtifactError
-from mmalign.experts.contract import under
 from mmalign.experts.modality import ModalityExperts
-from mmalign.experts.saving import member_state, restored_member
+from mmalign.experts.saving import numbered_states, restored_member
 from mmalign.runs.checkpoint import UNFIT, read_checked, write_checked
 
 SIZE_BYTES = 8
@@ -33,18 +32,13 @@ class Progress:
 
     def save(self, file: Path) -> None:
         """Replace the file; a kill leaves the old one or the new."""
-        arrays = {
-            f"{number}/{name}": np.ascontiguousarray(array)
-            for number, one in enumerate(self.members.values())
-            for name, array in member_state(one).items()
-        }
         described = [
             {"name": name, "sense": asdict(one.sense), "skill": one.skill}
             for name, one in self.members.items()
         ]
         head = json.dumps({"members": described, "seconds": self.seconds}).encode()
         size = len(head).to_bytes(SIZE_BYTES, "little")
-        write_checked(file, size + head + save_arrays(arrays))
+        write_checked(file, size + head + save_arrays(numbered_states(self.members.values())))
 
     @staticmethod
     def load(file: Path) -> "Progress":
@@ -60,7 +54,7 @@ class Progress:
             arrays = load_arrays(payload[end:])
             members = {
                 one["name"]: restored_member(
-                    under(arrays, str(number)), Sense(**one["sense"]), one["skill"]
+                    under(arrays, f"{number}/"), Sense(**one["sense"]), one["skill"]
                 )
                 for number, one in enumerate(head["members"])
             }

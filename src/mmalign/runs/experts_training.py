@@ -6,12 +6,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from mmalign.data.dataset import Dataset
 from mmalign.data.fingerprint import dataset_hash
 from mmalign.data.split import Split
-from mmalign.errors import DataError, located
+from mmalign.data.widths import require_any
+from mmalign.errors import located
 from mmalign.experts.contract import EPOCHS, Lesson
 from mmalign.experts.modality import ModalityExperts, learn_modality
 from mmalign.experts.model import Experts
@@ -61,14 +60,11 @@ class ExpertsTraining:
         Raises:
             DataError: If not, or if there are no training clips with labels.
         """
-        if self.dataset["train"].labels is None:
-            raise DataError(
-                "training needs labels", split="train", fix="Give the data a column 'label'."
-            )
+        self.dataset.training_labels()
         for seen in self._seen.values():
             for name, split in seen.splits.items():
                 with located(split=name):
-                    _require_any(split)
+                    require_any(split, split.modalities, of="the modalities")
         with located(split="train"):
             self._fresh().lessons(self._train_clips)
 
@@ -153,18 +149,3 @@ class ExpertsTraining:
 
 def _record(name: str, experts: ModalityExperts) -> dict[str, Any]:
     return {"modality": name, **describe_modality(experts)}
-
-
-def _require_any(split: Split) -> None:
-    """Check that every clip has a modality.
-
-    Raises:
-        DataError: At the first that has none.
-    """
-    has_any = np.any([split.is_present(name) for name in split.modalities], axis=0)
-    if not has_any.all():
-        raise DataError(
-            "the clip has none of the modalities",
-            clip=split.ids[int(has_any.argmin())],
-            fix=f"Give it {' or '.join(split.modalities)}, or leave it out.",
-        )

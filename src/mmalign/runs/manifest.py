@@ -65,27 +65,9 @@ def replace_saved(folder: Path, saved: Saved) -> None:
     Raises:
         MMAlignError: If the directory holds anything else than a saved model.
     """
-    _check_replaceable(folder)
-    with replaced_directory(folder) as draft:
+    with replaced_directory(folder, own=SAVED_FILES) as draft:
         write_saved(draft, saved)
         seal(draft, {})
-
-
-def _check_replaceable(folder: Path) -> None:
-    """Check that the folder is a saved model, empty, or not there at all.
-
-    Raises:
-        MMAlignError: If not.
-    """
-    problem = ""
-    if folder.is_file():
-        problem = "is a file. Give the path of a directory."
-    elif folder == Path.cwd():
-        problem = "is the working directory, which cannot be replaced. Give a path inside it."
-    elif folder.exists() and {file.name for file in folder.iterdir()} - SAVED_FILES:
-        problem = "holds other files than a saved model. Give another path."
-    if problem:
-        raise MMAlignError(f"{folder}: {problem}")
 
 
 def read_saved(folder: Path) -> Saved:

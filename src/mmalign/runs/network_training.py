@@ -16,7 +16,6 @@ from mmalign.predictor.features import check_any, with_modalities
 from mmalign.runs.card import data_in_words
 from mmalign.runs.epochs import (
     OnEpoch,
-    require_labels,
     score_settings,
     train_epochs,
     write_outcome,
@@ -63,7 +62,8 @@ class NetworkTraining:
             DataError: If not, or if a modality, a split or labels are missing, or a window is too
                 small.
         """
-        require_labels(self._used)
+        for needed in ("train", "valid"):  # to learn from, and to choose the best epoch by
+            self._used.training_labels(needed)
         for seen in self._seen.values():
             for name, split in seen.splits.items():
                 with located(split=name):

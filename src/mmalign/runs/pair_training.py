@@ -14,7 +14,6 @@ from mmalign.errors import ConfigError
 from mmalign.runs.card import data_in_words
 from mmalign.runs.epochs import (
     OnEpoch,
-    require_labels,
     score_settings,
     train_epochs,
     write_outcome,
@@ -57,7 +56,8 @@ class PairTraining:
         Raises:
             DataError: If a modality, a split or labels are missing, or a window is too small.
         """
-        require_labels(self.dataset)
+        for needed in ("train", "valid"):  # to learn from, and to choose the best epoch by
+            self.dataset.training_labels(needed)
         check_trainable(
             next(iter(self._seen.values())),
             self.config,

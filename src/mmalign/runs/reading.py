@@ -20,9 +20,9 @@ from mmalign.data.names import check_names
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Task, task_from_json
 from mmalign.errors import MMAlignError
+from mmalign.evaluation.predictions import Answers, in_terms_of
 from mmalign.model.readings import readings
 from mmalign.predictor.engine import Engine, Parts
-from mmalign.predictor.tables import Answers, in_terms_of
 from mmalign.runs.manifest import Saved
 from mmalign.runs.names import Ends, described, renamed
 from mmalign.training.config import Config, config_from

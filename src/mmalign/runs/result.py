@@ -1,14 +1,13 @@
 """What a run found: scores of each setting's selected epoch, beside the floor."""
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from mmalign.data.arrow import parquet_bytes
 from mmalign.data.dataset import Dataset
 from mmalign.data.task import Labels
 from mmalign.evaluation.floors import constant_floor
@@ -75,9 +74,7 @@ class Outcome:
 
 def write_predictions(tables: Sequence[pa.Table], file: Path) -> None:
     """Write one row a setting and clip of valid and test."""
-    sink = io.BytesIO()
-    pq.write_table(pa.concat_tables(tables, promote_options="default"), sink)
-    write_atomically(file, sink.getvalue())
+    write_atomically(file, parquet_bytes(pa.concat_tables(tables, promote_options="default")))
 
 
 def floors(dataset: Dataset) -> dict[str, dict[str, float]]:

@@ -6,7 +6,7 @@ same directory, whatever is trained.
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -16,7 +16,6 @@ import torch
 from mmalign.files import drafts_of, read_regular
 from mmalign.runs.checkpoint import CHECKPOINT
 from mmalign.runs.claim import (
-    BusyFolderError,
     FinishedFolderError,
     claimed,
     keep_identity,
@@ -199,14 +198,8 @@ class Run:
             self.trainee.world.wait()
             yield
 
-    @contextmanager
-    def _held(self) -> Iterator[None]:
-        with claimed(self.out) as is_ours:
-            if not is_ours:
-                raise BusyFolderError(
-                    f"{self.out}: another process is training here. Wait for it, or stop it."
-                )
-            yield
+    def _held(self) -> AbstractContextManager[None]:
+        return claimed(self.out, busy="another process is training here. Wait for it, or stop it.")
 
 
 def _drafts(folder: Path) -> list[Path]:

@@ -58,8 +58,7 @@ def _score_subset(names: Sequence[str], seen: Dataset, score: Score) -> dict[str
 
 def having(split: Split, names: Sequence[str]) -> Split:
     """The clips that have all of these modalities, with nothing else."""
-    has_all = np.all([split.is_present(name) for name in names], axis=0)
-    return split.only(names).select(np.flatnonzero(has_all))
+    return split.only(names).select(np.flatnonzero(split.has_all(names)))
 
 
 def subsets_summary(result: Result) -> str:

@@ -30,8 +30,8 @@ class World:
         """
         if self.size == 1 or len(batch) < self.size:
             return batch
-        chosen = torch.arange(len(batch), device=batch.is_complete.device) % self.size == self.rank
-        return batch.rows(chosen)
+        place = next(iter(batch.lengths.values())).device
+        return batch.rows(torch.arange(len(batch), device=place) % self.size == self.rank)
 
     def average(self, parameters: list[nn.Parameter], clips: int) -> None:
         """Replace gradients by their mean over processes, weighted with the clips each one saw."""

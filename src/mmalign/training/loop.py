@@ -14,14 +14,15 @@ from mmalign.align import smallest_window
 from mmalign.data.dataset import Dataset
 from mmalign.data.split import Split
 from mmalign.errors import DataError
+from mmalign.evaluation.predictions import NonFiniteOutputError
 from mmalign.imputers.bank import Direction, needed_directions
 from mmalign.predictor.model import Model
-from mmalign.predictor.predictor import NonFiniteOutputError, Predictor
+from mmalign.predictor.predictor import Predictor
 from mmalign.predictor.scaling import ScalingConfig
 from mmalign.training.config import Config
 from mmalign.training.distributed import World
 from mmalign.training.losses import REMEDY, TrainingError
-from mmalign.training.member import Member, is_complete, member_configs
+from mmalign.training.member import Member, member_configs
 from mmalign.training.meta import meta_loss
 from mmalign.training.methods import build_model, find_method
 from mmalign.training.recipe import standing_in
@@ -109,7 +110,7 @@ def check_trainable(
         if not train.is_present(name).any():
             raise _unknown(name, is_victim=targets is not None and name in targets)
     method = find_method(config.method)
-    if method.missing_loss is meta_loss and not is_complete(train, modalities).any():
+    if method.missing_loss is meta_loss and not train.has_all(modalities).any():
         raise DataError(
             f"no training clip has all of {', '.join(modalities)}",
             fix=f"{config.method} learns from complete clips: give some, or another method.",

@@ -1,12 +1,12 @@
 """One network in training: its weights, what trains them, and its own order of batches."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from mmalign.data.batching import Batches
@@ -60,7 +60,7 @@ class Member:
             world=world,
             longest=max(int(train.lengths(name).max()) for name in model.modalities),
         )
-        is_whole = is_complete(train, model.modalities)
+        is_whole = train.has_all(model.modalities)
         self.complete = self._batches(train.select(np.flatnonzero(is_whole)))
         self.missing = self._batches(train.select(np.flatnonzero(~is_whole)))
 
@@ -112,12 +112,6 @@ class Member:
     def streams(self, batches: Batches, epoch: int) -> "EpochStreams":
         """This process's batches of an epoch."""
         return EpochStreams(batches, epoch, self.device, self.world)
-
-
-def is_complete(split: Split, modalities: Sequence[str]) -> Bool[np.ndarray, " clips"]:
-    """Which clips have all of these modalities."""
-    found: Bool[np.ndarray, " clips"] = np.all([split.is_present(m) for m in modalities], axis=0)
-    return found
 
 
 @dataclass(frozen=True)

@@ -220,10 +220,8 @@ def seen_subset(method: Method, dataset: Dataset, modalities: Sequence[str]) -> 
     if not method.is_dedicated or "train" not in chosen.splits:
         return chosen
     train = chosen.splits["train"]
-    is_complete = np.all([train.is_present(name) for name in modalities], axis=0)
-    return replace(
-        chosen, splits={**chosen.splits, "train": train.select(np.flatnonzero(is_complete))}
-    )
+    complete = train.select(np.flatnonzero(train.has_all(modalities)))
+    return replace(chosen, splits={**chosen.splits, "train": complete})
 
 
 def configure(settings: Mapping[str, Any]) -> Config:

@@ -6,6 +6,7 @@ faster. A vector has 64 bytes and becomes whatever registers the CPU has. Arrays
 nothing is checked: callers pad them so that whole vectors can be read and written.
 """
 
+from functools import wraps
 from typing import no_type_check
 
 from llvmlite import ir
@@ -113,113 +114,86 @@ def everywhere(typing_context, number):
     return Vector(number)(number), generate
 
 
-@intrinsic
 @no_type_check
-def plus_product(typing_context, total, left, right):
+def lanewise(compute):
+    """The intrinsic that `compute` writes: vectors alike go in, one of the last one's kind out."""
+
+    @wraps(compute)
+    def typed(typing_context, *kinds):
+        def generate(context, builder, signature, arguments):
+            return compute(builder, *arguments)
+
+        return kinds[-1](*kinds), generate
+
+    return intrinsic(typed)
+
+
+@lanewise
+@no_type_check
+def plus_product(builder, total, left, right):
     """Total + left * right."""
-
-    def generate(context, builder, signature, arguments):
-        return add_product(builder, *arguments)
-
-    return total(total, left, right), generate
+    return add_product(builder, total, left, right)
 
 
-@intrinsic
+@lanewise
 @no_type_check
-def plus(typing_context, left, right):
+def plus(builder, left, right):
     """Left + right."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.fadd(*arguments)
-
-    return left(left, right), generate
+    return builder.fadd(left, right)
 
 
-@intrinsic
+@lanewise
 @no_type_check
-def times(typing_context, left, right):
+def times(builder, left, right):
     """Left * right."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.fmul(*arguments)
-
-    return left(left, right), generate
+    return builder.fmul(left, right)
 
 
-@intrinsic
+@lanewise
 @no_type_check
-def plus_above(typing_context, total, vector, threshold):
-    """Total + 1 in every lane where the vector exceeds the threshold."""
-
-    def generate(context, builder, signature, arguments):
-        total, vector, threshold = arguments
-        is_above = builder.fcmp_ordered(">", vector, threshold)
-        one, none = (ir.Constant(total.type, [number] * total.type.count) for number in (1.0, 0.0))
-        return builder.fadd(total, builder.select(is_above, one, none))
-
-    return total(total, vector, threshold), generate
-
-
-@intrinsic
-@no_type_check
-def larger(typing_context, left, right):
-    """The larger number of each lane; the left one where one of them is NaN."""
-
-    def generate(context, builder, signature, arguments):
-        left, right = arguments
-        return builder.select(builder.fcmp_ordered(">", right, left), right, left)
-
-    return left(left, right), generate
-
-
-@intrinsic
-@no_type_check
-def smaller(typing_context, left, right):
-    """The smaller number of each lane; the left one where one of them is NaN."""
-
-    def generate(context, builder, signature, arguments):
-        left, right = arguments
-        return builder.select(builder.fcmp_ordered("<", right, left), right, left)
-
-    return left(left, right), generate
-
-
-@intrinsic
-@no_type_check
-def over(typing_context, left, right):
+def over(builder, left, right):
     """Left / right."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.fdiv(*arguments)
-
-    return left(left, right), generate
+    return builder.fdiv(left, right)
 
 
-@intrinsic
+@lanewise
 @no_type_check
-def where_positive(typing_context, sign, vector):
+def plus_above(builder, total, vector, threshold):
+    """Total + 1 in every lane where the vector exceeds the threshold."""
+    is_above = builder.fcmp_ordered(">", vector, threshold)
+    one, none = (ir.Constant(total.type, [number] * total.type.count) for number in (1.0, 0.0))
+    return builder.fadd(total, builder.select(is_above, one, none))
+
+
+@lanewise
+@no_type_check
+def larger(builder, left, right):
+    """The larger number of each lane; the left one where one of them is NaN."""
+    return builder.select(builder.fcmp_ordered(">", right, left), right, left)
+
+
+@lanewise
+@no_type_check
+def smaller(builder, left, right):
+    """The smaller number of each lane; the left one where one of them is NaN."""
+    return builder.select(builder.fcmp_ordered("<", right, left), right, left)
+
+
+@lanewise
+@no_type_check
+def where_positive(builder, sign, vector):
     """The vector, but 0 in every lane where ``sign`` is not above 0."""
-
-    def generate(context, builder, signature, arguments):
-        sign, vector = arguments
-        none = ir.Constant(vector.type, [0.0] * vector.type.count)
-        return builder.select(builder.fcmp_ordered(">", sign, none), vector, none)
-
-    return vector(sign, vector), generate
+    none = ir.Constant(vector.type, [0.0] * vector.type.count)
+    return builder.select(builder.fcmp_ordered(">", sign, none), vector, none)
 
 
-@intrinsic
+@lanewise
 @no_type_check
-def larger_size(typing_context, top, vector):
+def larger_size(builder, top, vector):
     """The larger of ``top`` and the absolute value; NaN is passed over."""
-
-    def generate(context, builder, signature, arguments):
-        top, vector = arguments
-        for value in (vector, builder.fneg(vector)):
-            top = builder.select(builder.fcmp_ordered(">", value, top), value, top)
-        return top
-
-    return top(top, vector), generate
+    for value in (vector, builder.fneg(vector)):
+        top = builder.select(builder.fcmp_ordered(">", value, top), value, top)
+    return top
 
 
 @intrinsic

@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from mmalign.data.dataset import Dataset
 from mmalign.data.missingness.masks import Masks, Missingness, require_known
 from mmalign.data.missingness.ranks import exact, exact_floor, ranked, ranked_entries
@@ -233,7 +231,7 @@ def _dropped(split: Split, missing: Mapping[str, Sequence[str]]) -> Split:
             )
         require_known(split, ids)
         split = split.without(name, frozenset(ids))
-    is_left = np.any([split.is_present(name) for name in split.modalities], axis=0)
+    is_left = split.has_any(split.modalities)
     if not is_left.all():
         raise DataError(
             "every modality is missing",

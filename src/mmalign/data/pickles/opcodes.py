@@ -116,8 +116,7 @@ def _tuple(state: MachineState, size: int) -> None:
 
 
 def _fill_marked(state: MachineState) -> None:
-    items = state.pop_mark()
-    _fill(state, items)
+    _fill(state, state.pop_mark())
 
 
 def _fill_popped(state: MachineState, count: int) -> None:
@@ -129,15 +128,6 @@ def _dict(state: MachineState) -> None:
     items = state.pop_mark()
     state.push_new({})
     _fill(state, items)
-
-
-def _skip(act: Callable[[MachineState], Any]) -> "Opcode":
-    """An opcode that takes something away and leaves nothing."""
-
-    def run(state: MachineState) -> None:
-        act(state)
-
-    return run
 
 
 def _persistent(state: MachineState, identity: Any) -> None:
@@ -156,7 +146,7 @@ def _stop(_: MachineState) -> None:
     raise StopOpcode
 
 
-Opcode = Callable[[MachineState], None]
+Opcode = Callable[[MachineState], object]
 
 OPCODES: dict[int, Opcode] = {
     ord(code): action
@@ -164,7 +154,7 @@ OPCODES: dict[int, Opcode] = {
         "(": MachineState.mark,
         ".": _stop,
         "0": _pop,
-        "1": _skip(MachineState.pop_mark),
+        "1": MachineState.pop_mark,
         "2": lambda state: state.push(state.stack[-1]),
         # numbers
         "N": lambda state: state.push(None),
@@ -229,6 +219,6 @@ OPCODES: dict[int, Opcode] = {
         "Q": lambda state: _persistent(state, state.stack.pop()),
         # framing
         "\x80": _protocol,
-        "\x95": _skip(lambda state: state.take(8)),
+        "\x95": lambda state: state.take(8),
     }.items()
 }

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from mmalign.data.dataset import Dataset
 from mmalign.data.split import Split
 from mmalign.data.task import Labels
-from mmalign.errors import DataError
 from mmalign.training.config import Config
 
 Answer = Callable[[Split], Labels]
@@ -13,17 +12,3 @@ Answer = Callable[[Split], Labels]
 
 Fit = Callable[[Dataset, Config], Answer]
 """Learns from train, and perhaps valid; what it gives answers for clips like these."""
-
-
-def training_labels(dataset: Dataset) -> Labels:
-    """Labels of the training clips.
-
-    Raises:
-        DataError: If they have none.
-    """
-    labels = dataset["train"].labels
-    if labels is None:
-        raise DataError(
-            "training needs labels", split="train", fix="Give the data a column 'label'."
-        )
-    return labels

@@ -7,7 +7,7 @@ import numpy as np
 from mmalign.data.dataset import Dataset
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels
-from mmalign.experiments.anchors.contract import Answer, Fit, training_labels
+from mmalign.experiments.anchors.contract import Answer, Fit
 from mmalign.runs.subset_scores import having
 from mmalign.training.config import Config
 
@@ -29,7 +29,7 @@ class Dedicated:
 
     def predict(self, split: Split) -> Labels:
         """Each clip is answered for by the model of just the modalities that it has."""
-        found = np.zeros(len(split), training_labels(self.dataset).dtype)
+        found = np.zeros(len(split), self.dataset.training_labels().dtype)
         has = np.stack([split.is_present(name) for name in split.modalities], axis=1)
         for pattern in np.unique(has, axis=0):
             rows = np.flatnonzero((has == pattern).all(axis=1))
@@ -41,7 +41,7 @@ class Dedicated:
         if names not in self.known:
             parts = {name: having(split, names) for name, split in self.dataset.splits.items()}
             seen = replace(self.dataset.only(names), splits=parts)
-            is_enough = len(np.unique(training_labels(seen))) > 1
+            is_enough = len(np.unique(seen.training_labels())) > 1
             self.known[names] = (
                 self.fit(seen, self.config) if is_enough else _constant(self.dataset)
             )
@@ -50,7 +50,7 @@ class Dedicated:
 
 def _constant(dataset: Dataset) -> Answer:
     """Majority class or mean, where too few training clips have a set of modalities."""
-    labels = training_labels(dataset)
+    labels = dataset.training_labels()
     is_classes = isinstance(dataset.task, Classification)
     constant = np.bincount(labels).argmax() if is_classes else labels.mean()
     return lambda split: np.full(len(split), constant, labels.dtype)

@@ -15,7 +15,7 @@ from mmalign.data.resampling import squeezed
 from mmalign.data.split import Split
 from mmalign.data.task import Classification, Labels
 from mmalign.errors import ConfigError
-from mmalign.experiments.anchors.contract import Answer, training_labels
+from mmalign.experiments.anchors.contract import Answer
 from mmalign.experts.gaps import without_gaps
 from mmalign.training.config import Config
 
@@ -55,7 +55,7 @@ def fit_minirocket(dataset: Dataset, config: Config) -> Answer:
     from sklearn.preprocessing import StandardScaler
     from sktime.transformations.panel.rocket import MiniRocketMultivariate
 
-    train, labels = dataset["train"], training_labels(dataset)
+    train, labels = dataset["train"], dataset.training_labels()
     steps = common_length(train)
     rocket = MiniRocketMultivariate(FEATURES, random_state=config.seed, n_jobs=1)
     ridge = RidgeClassifierCV if isinstance(dataset.task, Classification) else RidgeCV

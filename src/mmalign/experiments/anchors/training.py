@@ -13,12 +13,12 @@ from mmalign.data.missingness import Missingness
 from mmalign.data.split import Split
 from mmalign.data.task import Labels
 from mmalign.evaluation.floors import score
-from mmalign.experiments.anchors.contract import Answer, Fit, training_labels
+from mmalign.experiments.anchors.contract import Answer, Fit
 from mmalign.experiments.anchors.dedicated import Dedicated
 from mmalign.experiments.anchors.minirocket import KIND as MINIROCKET
 from mmalign.experiments.anchors.minirocket import fit_minirocket, require_installed
 from mmalign.experiments.anchors.network import fit_network, fit_plain_network
-from mmalign.runs.protocols import AS_IS
+from mmalign.runs.protocols import seen_under
 from mmalign.runs.records import without_nan, write_json
 from mmalign.runs.result import RESULT, SCORED, TIMING, Result, floors
 from mmalign.runs.run import Watch
@@ -58,7 +58,7 @@ class AnchorTraining:
         """
         if self.config.method == MINIROCKET:
             require_installed()
-        training_labels(self.dataset)
+        self.dataset.training_labels()
 
     def identity(self) -> dict[str, Any]:
         """Data, protocols and config."""
@@ -112,8 +112,7 @@ class AnchorTraining:
     @cached_property
     def _seen(self) -> dict[str, Dataset]:
         """What anchors see of the data, by setting."""
-        seen = {setting: protocol.apply(self._used) for setting, protocol in self.protocols.items()}
-        return seen or {AS_IS: self._used}
+        return seen_under(self.protocols, self._used)
 
 
 def _metrics(answer: Answer, seen: Dataset) -> dict[str, dict[str, float]]:

@@ -18,7 +18,7 @@ TOLD = (
 
 def calibration(runs: Runs) -> list[Block]:
     """How sure the one model is with each subset, and whether it should be."""
-    sets = dict.fromkeys(run.entry.job.modalities for run in runs.of(SUBSETS))
+    sets = runs.modalities(SUBSETS)
     found = [Reliability(SubsetPanel(runs, SUBSETS, names)) for names in sets]
     blocks: list[Block] = []
     for number, one in enumerate((r for r in found if r.subsets), 1):

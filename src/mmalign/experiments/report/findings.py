@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mmalign.data.missingness import SETTINGS
+from mmalign.errors import counted
 from mmalign.experiments.report.comparison import (
     FEWEST_SEEDS,
     Count,
@@ -14,7 +15,7 @@ from mmalign.experiments.report.comparison import (
 )
 from mmalign.experiments.report.main_tables import is_contender, is_imputer
 from mmalign.experiments.report.measures import percent
-from mmalign.experiments.report.runs import Condition, Runs, counted
+from mmalign.experiments.report.runs import Condition, Runs
 from mmalign.experiments.report.table import Cell, Column, Row, Table
 from mmalign.experiments.systems import FLOOR, LOWER, UPPER
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from mmalign.errors import counted
 from mmalign.experiments.report.chapters import write_chapters
 from mmalign.experiments.report.document import Document, Section, renamed
 from mmalign.experiments.report.findings import (
@@ -13,7 +14,7 @@ from mmalign.experiments.report.findings import (
     findings_note,
 )
 from mmalign.experiments.report.measures import percent
-from mmalign.experiments.report.runs import Runs, counted
+from mmalign.experiments.report.runs import Runs
 from mmalign.experiments.report.table import Cell, Column, Row, Table, slug
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mmalign.data.missingness import SETTINGS
-from mmalign.errors import MMAlignError
+from mmalign.errors import MMAlignError, counted
 from mmalign.experiments.grid import GRID, Grid, Placed
 from mmalign.experiments.job import Entry, Job
 from mmalign.experiments.report.measures import Measure, measures_of, percent
@@ -174,6 +174,10 @@ class Runs:
         """The finished runs of a suite."""
         return (run for run in self.finished if run.entry.suite == suite)
 
+    def modalities(self, suite: str) -> list[tuple[str, ...]]:
+        """The sets of modalities that a suite is about, in the order of the grid."""
+        return list(dict.fromkeys(run.entry.job.modalities for run in self.of(suite)))
+
     def conditions(self, suite: str) -> list[Condition]:
         """Conditions of a suite with a finished run, in the order of the grid."""
         return list(dict.fromkeys(run.condition for run in self.of(suite)))
@@ -223,15 +227,6 @@ def in_usual_order(titles: Iterable[str]) -> list[str]:
     """Each title once: known systems as the suites list them, then others as they come."""
     given = dict.fromkeys(titles)
     return [t for t in TITLES if t in given] + [t for t in given if t not in TITLES]
-
-
-def counted(number: int, noun: str) -> str:
-    """A number with its noun.
-
-    >>> counted(1, "seed"), counted(3, "seed")
-    ('1 seed', '3 seeds')
-    """
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def read_runs(grid: Grid, *, decides: str = "") -> Runs:

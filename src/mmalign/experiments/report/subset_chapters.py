@@ -7,7 +7,7 @@ from mmalign.experiments.report.pictures.heat import heat_picture
 from mmalign.experiments.report.pictures.rates import rate_picture
 from mmalign.experiments.report.rates import RatePanel, rate_table
 from mmalign.experiments.report.runs import Runs
-from mmalign.experiments.report.subset_scores import Subset, SubsetPanel, answer_sentence
+from mmalign.experiments.report.subset_scores import SubsetPanel, answer_sentence
 from mmalign.experiments.report.subset_tables import (
     how_subsets_are_read,
     metric_table,
@@ -22,7 +22,7 @@ LINES = "Lines are means over seeds, bands their 95 % intervals (t)."
 def which(runs: Runs) -> list[Block]:
     """Which should I use? The answer, how sure it is, a heat map, and the same as numbers."""
     blocks: list[Block] = []
-    for number, modalities in enumerate(_modalities(runs, SUBSETS), 1):
+    for number, modalities in enumerate(runs.modalities(SUBSETS), 1):
         panel = SubsetPanel(runs, SUBSETS, modalities)
         heat, metrics = subset_heat(panel), metric_table(panel, f"subset-metrics-{number}")
         caption = f"{panel.measure.heading} of every subset of {heat.title}, mean over seeds."
@@ -58,14 +58,9 @@ def gaps(runs: Runs) -> list[Block]:
 
 
 def _over_rates(runs: Runs, suite: str, label: str, told: str) -> list[Block]:
-    panels = [RatePanel(runs, suite, names) for names in _modalities(runs, suite)]
+    panels = [RatePanel(runs, suite, names) for names in runs.modalities(suite)]
     if not panels:
         return []
     named = [(panel, f"{suite}-{number}") for number, panel in enumerate(panels, 1)]
     pictures = [rate_picture(panel, name, label=label) for panel, name in named]
     return [told, Gallery(pictures), *(rate_table(panel, name) for panel, name in named)]
-
-
-def _modalities(runs: Runs, suite: str) -> list[Subset]:
-    """The sets of modalities that the suite is about."""
-    return list(dict.fromkeys(run.entry.job.modalities for run in runs.of(suite)))

@@ -7,11 +7,12 @@ from functools import cached_property
 
 import numpy as np
 
+from mmalign.errors import counted
 from mmalign.evaluation.redrawing import Interval, redrawn_difference
 from mmalign.evaluation.significance import PairedDifference
 from mmalign.experiments.report.comparison import best, difference, summarise, verdict
 from mmalign.experiments.report.measures import Measure
-from mmalign.experiments.report.runs import Metrics, Run, Runs, Seeds, counted
+from mmalign.experiments.report.runs import Metrics, Run, Runs, Seeds
 from mmalign.experiments.systems import CANDIDATES, DEDICATED, ONE_MODEL
 
 Subset = tuple[str, ...]

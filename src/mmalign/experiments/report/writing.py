@@ -19,6 +19,7 @@ from mmalign.experiments.report.runs import Metrics, Run, Runs, read_runs
 from mmalign.experiments.report.study_tables import Rates, study_markdown
 from mmalign.experiments.tables import SUBSET
 from mmalign.files import write_atomically
+from mmalign.runs.claim import refuse_foreign
 
 PAGE = "report.html"
 HEADINGS = (
@@ -40,7 +41,7 @@ def write_report(grid: Grid, out: Path) -> Path:
     Raises:
         MMAlignError: If no run is finished, a result is damaged, or `out` holds something else.
     """
-    _refuse_foreign(out)
+    refuse_foreign(out, marker=PAGE, what="report")
     runs = read_runs(grid)
     scores = rows_csv(HEADINGS, _score_rows(runs))
     return _write(out, {"tables/scores.csv": scores}, write_document(runs))
@@ -67,7 +68,7 @@ def write_study(
     Raises:
         MMAlignError: If there is no dataset, or `out` holds something else.
     """
-    _refuse_foreign(out)
+    refuse_foreign(out, marker=PAGE, what="report")
     if not results:
         raise MMAlignError("no dataset of the study has a finished run. Run it first.")
     rows = [(name, *row) for name, runs in results.items() for row in _score_rows(runs)]
@@ -76,11 +77,6 @@ def write_study(
         "results.md": study_markdown(results, rates).encode(),
     }
     return _write(out, files, study_document(results, title))
-
-
-def _refuse_foreign(out: Path) -> None:
-    if out.exists() and not (out.is_dir() and (not any(out.iterdir()) or (out / PAGE).exists())):
-        raise MMAlignError(f"{out}: exists and is not a report. Give another --out.")
 
 
 def _write(out: Path, files: Mapping[str, bytes], document: Document) -> Path:

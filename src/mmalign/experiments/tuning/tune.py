@@ -14,7 +14,7 @@ from mmalign.experiments.tuning.files import write_best, write_trials
 from mmalign.experiments.tuning.picture import draw_search
 from mmalign.experiments.tuning.search import Search
 from mmalign.experiments.tuning.trial import Trial, ranked
-from mmalign.runs.claim import BusyFolderError, claimed, keep_identity, refuse_foreign
+from mmalign.runs.claim import claimed, keep_identity, refuse_foreign
 
 IDENTITY, DATABASE = "search.json", "study.db"
 
@@ -110,12 +110,11 @@ def _claimed(search: Search, out: Path) -> Iterator[None]:
     """Hold the directory: refuse a foreign or a busy one."""
     refuse_foreign(out, marker=IDENTITY, what="directory of a search")
     out.mkdir(parents=True, exist_ok=True)
-    with claimed(out) as is_ours:
-        if not is_ours:
-            raise BusyFolderError(
-                f"{out}: another process is searching here. Wait for it, or stop it and start "
-                "again with more --jobs."
-            )
+    busy = (
+        "another process is searching here. Wait for it, or stop it and start again with more "
+        "--jobs."
+    )
+    with claimed(out, busy=busy):
         keep_identity(out, search.identity(), marker=IDENTITY, what="search")
         yield
 

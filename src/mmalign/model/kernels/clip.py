@@ -191,12 +191,12 @@ def answer(
         for k in range(dim):
             seen[reader * dim + k] += head[k] / np.float32(others)
     middle = np.empty(wide, np.float32)
-    linear_of_one(seen, 0, len(seen), weights, at, dim, middle, 0)
+    linear_of_one(seen, len(seen), weights, at, dim, middle)
     for k in range(dim):
         middle[k] = tanh_of(middle[k])
     at += linear_size(len(seen), dim)
     said = np.empty(in_vectors(len(outputs)), np.float32)
-    linear_of_one(middle, 0, dim, weights, at, len(outputs), said, 0)
+    linear_of_one(middle, dim, weights, at, len(outputs), said)
     outputs[:] = said[: len(outputs)]
 
 

@@ -79,7 +79,7 @@ def read_itself(sequence, count, is_known, dim, heads, is_pre, weights, at):
     room = in_vectors(4 * dim)
     broad = np.empty(rows * room, np.float32)
     linear(read, 0, wide, count, dim, weights, widen, 4 * dim, broad, 0)
-    rectify(broad, 0, count * room)
+    rectify(broad, count * room)
     linear(broad, 0, room, count, 4 * dim, weights, narrow, dim, query, 0)
     if not is_pre:
         for r in range(count):
@@ -161,18 +161,18 @@ def read_other(head, memory, start, count, dim, heads, is_pre, weights, at):
         for r in range(count):
             normalise(memory, start + r * wide, dim, weights, norm, rows, r * wide)
         memory, start = rows, 0
-    linear_of_one(read, 0, dim, weights, at, dim, query, 0)
+    linear_of_one(read, dim, weights, at, dim, query)
     look_up(query, memory, start, count, dim, heads, weights, at + one, read)
-    linear_of_one(read, 0, dim, weights, at + 3 * one, dim, found, 0)
+    linear_of_one(read, dim, weights, at + 3 * one, dim, found)
     for k in range(dim):
         head[k] += found[k]
     copy_vectors(head, 0, wide, read, 0)
     if is_pre:
         normalise(head, 0, dim, weights, second, read, 0)
     broad = np.empty(in_vectors(4 * dim), np.float32)
-    linear_of_one(read, 0, dim, weights, widen, 4 * dim, broad, 0)
-    rectify(broad, 0, len(broad))
-    linear_of_one(broad, 0, 4 * dim, weights, narrow, dim, found, 0)
+    linear_of_one(read, dim, weights, widen, 4 * dim, broad)
+    rectify(broad, len(broad))
+    linear_of_one(broad, 4 * dim, weights, narrow, dim, found)
     if not is_pre:
         normalise(head, 0, dim, weights, norm, head, 0)
     for k in range(dim):

@@ -8,7 +8,6 @@ vectors, and rows up to whole tiles. Weights are one flat array; a matrix in it 
 from typing import no_type_check
 
 import numpy as np
-from llvmlite.binding import get_host_cpu_features
 
 from mmalign.align.kernels.band import in_vectors, lanes_of
 from mmalign.align.kernels.jit import compiled, inlined
@@ -25,12 +24,14 @@ from mmalign.align.kernels.simd import (
     store,
     times,
 )
+from mmalign.align.kernels.tiles import HAS_MANY_REGISTERS
 
 FEW = 4
-"""Rows of a tile: with two registers a vector, their sums fit into the sixteen of most CPUs."""
+"""Rows of a tile: with two registers a vector, their sums fit into the sixteen of most CPUs.
 
-HAS_MANY_REGISTERS = bool(get_host_cpu_features().get("avx512f"))
-"""Whether a tile of two vectors fits as well: twice as many sums hide how long each one takes."""
+Where there are more, a tile of two vectors fits as well: twice as many sums hide how long each one
+takes.
+"""
 
 SLIGHT = np.float32(1e-5)
 """What a variance is raised by, as in torch's layer norm."""
@@ -107,11 +108,11 @@ def store_rows(a, b, c, d, out, o, stride):
 
 @compiled
 @no_type_check
-def linear_of_one(given, start, inputs, weights, at, outputs, out, o):
-    """The same for one row."""
+def linear_of_one(given, inputs, weights, at, outputs, out):
+    """The same for one row, the first of both."""
     wide = in_vectors(outputs)
-    copy_vectors(weights, at + inputs * wide, wide, out, o)
-    add_lines(given, start, inputs, weights, at, wide, out, o)
+    copy_vectors(weights, at + inputs * wide, wide, out, 0)
+    add_lines(given, 0, inputs, weights, at, wide, out, 0)
 
 
 @inlined
@@ -181,10 +182,10 @@ def normalise(given, start, dim, weights, at, out, o):
 
 @compiled
 @no_type_check
-def rectify(values, start, count):
+def rectify(values, count):
     """Negative numbers become 0; a comparison becomes SIMD code, which `max` does not."""
     nothing = values.dtype.type(0)
-    for k in range(start, start + count):
+    for k in range(count):
         values[k] = nothing if values[k] < nothing else values[k]
 
 
