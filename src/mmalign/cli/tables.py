@@ -7,6 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from mmalign.errors import counted
+
 BAR_WIDTH = 24
 
 
@@ -92,14 +94,15 @@ def _print_warnings(console: Console, description: dict[str, Any]) -> None:
         for name, modality in split["modalities"].items():
             steps, clips = modality["gap_steps"], modality["gap_clips"]
             if steps:
-                where = f"{clips} {'clip' if clips == 1 else 'clips'}"
                 verb = "step is" if steps == 1 else "steps are"
+                where = counted(clips, "clip")
                 console.print(f"{split_name}: {steps} {name} {verb} missing in {where}")
     for found in description["non_finite"]:
         console.print(
             Text(
-                f"{found['modality']} of {found['split']}: {found['values']} non-finite values in "
-                f"{found['clips']} clips, first in clip {found['first_clip']}, step "
+                f"{found['modality']} of {found['split']}: "
+                f"{counted(found['values'], 'non-finite value')} in "
+                f"{counted(found['clips'], 'clip')}, first in clip {found['first_clip']}, step "
                 f"{found['first_step']}, feature {found['first_feature']}; "
                 "convert with --non-finite zero, clip or gap",
                 "yellow",
