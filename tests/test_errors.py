@@ -31,3 +31,7 @@ def test_a_message_is_one_line_of_bounded_length_that_a_terminal_only_shows(erro
 
 def test_the_way_out_is_never_cut():
     assert str(DataError("x" * 10**6, fix="Mend it.")).endswith(". Mend it.")
+
+
+def test_a_question_keeps_its_mark():
+    assert str(DataError("no 'x'; did you mean 'y'?", fix="Rename it.")).endswith("'y'? Rename it.")

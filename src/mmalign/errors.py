@@ -109,7 +109,9 @@ class DataError(MMAlignError):
     def __str__(self) -> str:
         text = f"{self.place}: {self.problem}" if self.place else self.problem
         room = MESSAGE_CHARACTERS - len(self.fix)
-        return shown(f"{shown(text, most=max(room, 100))}. {self.fix}" if self.fix else text)
+        told = shown(text, most=max(room, 100))
+        stop = "" if told.endswith("?") else "."
+        return shown(f"{told}{stop} {self.fix}" if self.fix else text)
 
 
 class MissingVectorsError(DataError):

@@ -60,7 +60,7 @@ MISTAKES = [
     (["--seeds", "many"], "--seeds 'many': give a number (5), a range (0-4) or a list"),
     (["--survival", "most"], "'most' is not a list of numbers"),
     (["--survival", "1.5"], "a survival rate lies in (0, 1], got 1.5"),
-    (["--set", "epochs=3"], "holds another grid; epochs was 2, is 3"),
+    (["--set", "epochs=3"], "holds another grid; epochs was 2, is 3 for main, "),
     (["--strong"], "holds another grid; "),
     (["--set", "seed=3"], "seed is not a setting of a suite: use --seeds"),
     (["--set", "windw=3"], "did you mean 'window'"),

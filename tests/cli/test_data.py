@@ -175,9 +175,9 @@ def test_non_finite_values_are_cleaned_and_counted(policy, verb, native, tmp_pat
     BAD["infinity"][0](native)
     shown = mmalign("data", "inspect", native)
     assert shown.returncode == 0, shown.stderr
-    assert "1 non-finite values" in " ".join(shown.stdout.split())
+    assert "1 non-finite value in 1 clip," in " ".join(shown.stdout.split())
     done = mmalign("data", "convert", native, tmp_path / "out", "--non-finite", policy)
-    assert f"1 non-finite values of audio {verb}" in done.stdout
+    assert f"1 non-finite value of audio {verb}" in done.stdout
     dataset = load_dataset(tmp_path / "out")
     assert all(
         np.isfinite(steps).all()
@@ -191,7 +191,7 @@ def test_non_finite_values_are_cleaned_and_counted(policy, verb, native, tmp_pat
 def test_steps_with_non_finite_values_become_gaps_that_inspect_counts(native, tmp_path):
     BAD["infinity"][0](native)
     done = mmalign("data", "convert", native, tmp_path / "out", "--non-finite", "gap")
-    assert "note: 1 non-finite steps of audio taken as gaps" in done.stdout
+    assert "note: 1 non-finite step of audio taken as gaps" in done.stdout
     shown = mmalign("data", "inspect", tmp_path / "out")
     assert "1 audio step is missing in 1 clip" in " ".join(shown.stdout.split())
     assert "non-finite values" not in shown.stdout

@@ -14,6 +14,7 @@ TRAIN = ["train", "twin", *FLAGS, *SMALL, "--set", "epochs=400", "--set", "patie
 BENCH = ["bench", "twin", "--suite", "main", "--pairs", "visible:victim", "--survival", "0.5"]
 BENCH += ["--seeds", "2", "--jobs", "1", *SMALL, "--set", "epochs=40", "--out"]
 TUNE = ["tune", "twin", *FLAGS, *SMALL, "--trials", "50", "--set", "epochs=30", "--out"]
+DEMO = ["demo", "--epochs", "40", "--seeds", "2", "--out"]
 
 
 def stopped(command: list, out: Path, marker: str, number: int) -> tuple[int, str]:
@@ -50,9 +51,10 @@ def test_a_training_that_is_resumed_says_so(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("command", "marker"), [(BENCH, "runs/*/run.json"), (TUNE, "runs/*/run.json")]
+    ("command", "marker"),
+    [(BENCH, "runs/*/run.json"), (TUNE, "runs/*/run.json"), (DEMO, "grid/runs/*/run.json")],
 )
-def test_sigterm_ends_a_grid_and_a_search_as_ctrl_c_does(tmp_path, command, marker):
+def test_sigterm_ends_a_grid_a_search_and_a_demo_as_ctrl_c_does(tmp_path, command, marker):
     found, told = stopped(command, tmp_path / "out", marker, signal.SIGTERM)
     assert found == 143, told
     assert "Run the same command again to resume" in told

@@ -49,6 +49,9 @@ def searched(data, tmp_path_factory) -> Path:
     assert done.returncode == 0, done.stderr
     assert "3 of 3, best" in done.stderr
     assert "3 trials, 0 of them diverged" in done.stdout
+    again = mmalign_alone(*command, "--out", folder / "out")
+    assert (again.returncode, again.stdout) == (0, done.stdout)
+    assert "already done: 3 trials, best" in again.stderr
     assert "fit_learning_rate" in done.stdout
     return folder / "out"
 

@@ -95,7 +95,8 @@ def test_an_explanation_says_what_each_modality_says(run, data, tmp_path):
     assert "; its label is b" in done.stdout
     assert "pose: evidence" in done.stdout
     assert "voice: evidence" in done.stdout
-    assert "wrist" not in done.stdout  # the clip lacks it
+    assert re.search(r"; its label is b; it lacks wrist$", done.stdout.splitlines()[0])
+    assert "wrist: evidence" not in done.stdout
     assert re.search(r"voice: evidence [+-][\d.]+; alone . \(0\.\d+\); without it . ", done.stdout)
     assert "without it nothing is left" in alone.stdout
 

@@ -129,6 +129,7 @@ def test_a_clip_whose_cells_are_all_empty_is_told():
 def test_what_is_no_frame_is_refused(tmp_path):
     for frame, message in (
         (7, "not a table but int"),
+        (pd.Series([1.0]), "not a table but Series"),
         ({"wrist": 7}, "modality wrist: not a table but int"),
         (WRIST, "no column is of the form modality.feature"),
         (tmp_path / "none.csv", "there is no such file"),

@@ -79,7 +79,7 @@ def test_non_finite_values_are_noted(tmp_path):
     value["train"]["audio"][0, 0, 0] = float("-inf")
     (tmp_path / "x.pkl").write_bytes(pickle.dumps(value))
     assert any(
-        "non-finite values of audio" in text for text in texts(verify(tmp_path / "x.pkl"), "note")
+        "non-finite value of audio" in text for text in texts(verify(tmp_path / "x.pkl"), "note")
     )
 
 

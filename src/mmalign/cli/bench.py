@@ -9,7 +9,6 @@ import typer
 
 from mmalign.cli import options
 from mmalign.cli.kernels import COMPILERS, compile_once
-from mmalign.cli.stopping import say_stopped
 from mmalign.errors import ConfigError, shown
 
 if TYPE_CHECKING:
@@ -197,18 +196,11 @@ def conduct_study(
 
 
 def _run(grid: "Grid", engine: "Engine", out: Path, keep: "Keep") -> None:
-    from mmalign.cli.grid_progress import GridProgress
-    from mmalign.experiments.running import run_grid
+    from mmalign.cli.grid_progress import run_visibly
 
     if grid.pending():
         compile_once(*COMPILERS)
-    with GridProgress(grid) as progress:
-        try:
-            run_grid(grid, engine, progress.show, keep=keep)
-        except KeyboardInterrupt as stop:
-            progress.stop()
-            done, total = len(grid.jobs) - len(grid.pending()), len(grid.jobs)
-            raise say_stopped(stop, f"{done} of {total} runs are done", out) from None
+    run_visibly(grid, engine, out, keep=keep)
 
 
 def _conclude(grid: "Grid") -> None:

@@ -43,9 +43,8 @@ def demo(
     _require_own(out)
     os.environ.update(ONE_THREAD)  # before numpy and torch are imported
     compile_once("experts", "network")
-    from mmalign.cli.grid_progress import GridProgress
+    from mmalign.cli.grid_progress import run_visibly
     from mmalign.experiments.engines.local import LocalEngine
-    from mmalign.experiments.running import run_grid
 
     with LocalEngine() as engine:
         from mmalign.data import smartwatch
@@ -55,8 +54,7 @@ def demo(
         out.mkdir(parents=True, exist_ok=True)
         _draw_clips(dataset, out / "clips.png")
         grid = _plan(dataset, out / "grid", epochs, seeds)
-        with GridProgress(grid) as progress:
-            run_grid(grid, engine, progress.show)
+        run_visibly(grid, engine, out)
     _conclude(grid, out)
 
 

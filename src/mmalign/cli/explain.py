@@ -72,9 +72,11 @@ def _find(dataset: Any, clip: str) -> Any:
 
 
 def _told(model: Any, found: Any) -> str:
-    """The clip's answer, and its label where it is known."""
+    """The clip's answer, its label where it is known, and what it lacks."""
     label = "" if found.labels is None else f"; its label is {_in_words(model, found.labels[0])}"
-    return f"{found.ids[0]}: {_answer(model, found)}{label}"
+    lacking = [name for name in model.reads if not found.is_present(name)[0]]
+    lacks = f"; it lacks {', '.join(lacking)}" if lacking else ""
+    return f"{found.ids[0]}: {_answer(model, found)}{label}{lacks}"
 
 
 def _in_words(model: Any, answer: Any) -> str:

@@ -2,15 +2,31 @@
 
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
+from mmalign.cli.stopping import say_stopped
 from mmalign.progress import Display, start_bar
 
 if TYPE_CHECKING:
-    from mmalign.experiments.engines.contract import Event
+    from mmalign.experiments.engines.contract import Engine, Event
     from mmalign.experiments.grid import Grid
+    from mmalign.experiments.keeping import Keep
+
+
+def run_visibly(grid: "Grid", engine: "Engine", out: Path, *, keep: "Keep" = "weights") -> None:
+    """Run what is to do of a grid; if it is stopped, say what is saved and how to go on."""
+    from mmalign.experiments.running import run_grid
+
+    with GridProgress(grid) as progress:
+        try:
+            run_grid(grid, engine, progress.show, keep=keep)
+        except KeyboardInterrupt as stop:
+            progress.stop()
+            done, total = len(grid.jobs) - len(grid.pending()), len(grid.jobs)
+            raise say_stopped(stop, f"{done} of {total} runs are done", out) from None
 
 
 class GridProgress(Display):

@@ -9,7 +9,7 @@ import typer
 
 from mmalign.cli import bench, data, demo, explain, export, methods, report, serve, train, tune, use
 from mmalign.cli.examples import examples
-from mmalign.cli.stopping import exit_code, heed_termination
+from mmalign.cli.stopping import heed_termination
 from mmalign.errors import MMAlignError, is_memory_exhausted, shown
 from mmalign.version import __version__
 
@@ -84,9 +84,6 @@ def main() -> None:
         told = f"{error.object!r} cannot be written as {error.encoding}. Give another name."
         typer.echo(f"error: {shown(told)}", err=True)
         sys.exit(2)
-    except KeyboardInterrupt as stop:
-        typer.echo("interrupted", err=True)
-        sys.exit(exit_code(stop))
 
 
 def _show_what_the_terminal_can() -> None:

@@ -100,8 +100,9 @@ def _print_warnings(console: Console, description: dict[str, Any]) -> None:
     for found in description["non_finite"]:
         console.print(
             Text(
-                f"{found['modality']} of {found['split']}: {found['values']} non-finite values in "
-                f"{found['clips']} clips, first in clip {found['first_clip']}, step "
+                f"{found['modality']} of {found['split']}: "
+                f"{counted(found['values'], 'non-finite value')} in "
+                f"{counted(found['clips'], 'clip')}, first in clip {found['first_clip']}, step "
                 f"{found['first_step']}, feature {found['first_feature']}; "
                 "convert with --non-finite zero, clip or gap",
                 "yellow",

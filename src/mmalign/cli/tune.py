@@ -10,7 +10,7 @@ import typer
 from mmalign.cli import options
 from mmalign.cli.kernels import compile_once
 from mmalign.cli.stopping import say_stopped
-from mmalign.errors import ConfigError
+from mmalign.errors import ConfigError, counted
 from mmalign.progress import Display, start_bar
 
 if TYPE_CHECKING:
@@ -119,14 +119,15 @@ class SearchProgress(Display):
         )
         finished = [trial for trial in trials if trial.is_finished]
         self.finished = len(finished)
+        if self.seen is None:
+            if finished:
+                state = "already done:" if self.finished >= self.total else "resuming after"
+                self.say(f"{state} {counted(self.finished, 'trial')}, {best}")
+            self.seen = {trial.number for trial in finished}
         if sys.stderr.isatty():
             self.bar = self.bar or start_bar("", self.total, is_kept=True)
             self.bar.update(self.bar.task_ids[0], completed=len(finished), description=best)
             return
-        if self.seen is None:
-            if finished:
-                typer.echo(f"resuming after {len(finished)} trials, {best}", err=True)
-            self.seen = {trial.number for trial in finished}
         for trial in finished:
             if trial.number not in self.seen:
                 typer.echo(f"{_line(trial)} | {len(finished)} of {self.total}, {best}", err=True)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Shaped
 
+from mmalign.errors import DataError
+
 Steps = Float32[np.ndarray, "_ _"]
 """One modality of one clip, `[time, dim]`; anonymous axes, as clips differ in length."""
 
@@ -34,6 +36,9 @@ class Clip:
     `group` is the person or video that the clip comes from.
     Two clips are equal if they are the same object: arrays have no single truth value.
 
+    Raises:
+        DataError: If the sequences have no names.
+
     >>> import numpy as np
     >>> clip = Clip("a", 1.5, {"text": np.zeros((3, 2), np.float32), "audio": None})
     >>> clip.is_missing("audio"), clip.is_missing("text")
@@ -49,6 +54,14 @@ class Clip:
     times: Times | None = None
     observed: Mapping[str, Shaped[np.ndarray, "..."]] = field(default_factory=dict)
     group: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.sequences, Mapping):
+            raise DataError(
+                f"its sequences are not a dict but {type(self.sequences).__name__}",
+                clip=str(self.id),
+                fix="Name each one: {modality: array [time, dim]}.",
+            )
 
     def __repr__(self) -> str:
         shown = [repr(self.id)] if self.label is None else [repr(self.id), repr(self.label)]

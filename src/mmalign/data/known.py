@@ -183,8 +183,9 @@ def _check_values(dataset: Dataset) -> list[Finding]:
     ] + [
         Finding(
             "note",
-            f"{found.values} non-finite values of {found.modality} in {found.clips} clips of "
-            f"{found.split} (first: {found.first_clip}); choose --non-finite zero, clip or gap",
+            f"{counted(found.values, 'non-finite value')} of {found.modality} in "
+            f"{counted(found.clips, 'clip')} of {found.split} (first: {found.first_clip}); "
+            "choose --non-finite zero, clip or gap",
         )
         for found in find_non_finite(dataset)
     ]

@@ -15,9 +15,10 @@ from mmalign.data.dataset import Dataset
 from mmalign.data.gaps import with_gaps
 from mmalign.data.split import Split
 from mmalign.data.validation import validate
-from mmalign.errors import DataError
+from mmalign.errors import DataError, counted
 
 Policy = Literal["reject", "zero", "clip", "gap"]
+FOUND = "non-finite value (NaN, infinity, or beyond float32's 3.4e38)"
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def require_finite(split: Split) -> None:
         found = _scan("", split, modality)
         if found is not None:
             raise DataError(
-                "non-finite value",
+                FOUND,
                 clip=found.first_clip,
                 modality=modality,
                 step=found.first_step,
@@ -125,7 +126,9 @@ def apply_policy(dataset: Dataset, policy: Policy) -> Dataset:
         clean = _zero if policy == "zero" else _clipper(dataset, modality)
         splits = {name: _cleaned(split, modality, clean) for name, split in splits.items()}
     verb = {"zero": "set to zero", "clip": "clipped"}[policy]
-    notes = tuple(f"{count} non-finite values of {m} {verb}" for m, count in totals.items())
+    notes = tuple(
+        f"{counted(count, 'non-finite value')} of {m} {verb}" for m, count in totals.items()
+    )
     return replace(dataset, splits=splits, notes=dataset.notes + notes).checked_finite()
 
 
@@ -146,10 +149,12 @@ def _with_gaps(dataset: Dataset, found: Sequence[NonFinite]) -> Dataset:
         lost[name] += int(split.is_present(name).sum()) - int(torn.is_present(name).sum())
         splits[summary.split] = torn
     notes = [
-        f"{n} non-finite steps of {m} taken as gaps" for m, n in _totals(found, "steps").items()
+        f"{counted(n, 'non-finite step')} of {m} taken as gaps"
+        for m, n in _totals(found, "steps").items()
     ]
     notes += [
-        f"{n} sequences of {m} without a finite step taken as missing" for m, n in (+lost).items()
+        f"{counted(n, 'sequence')} of {m} without a finite step taken as missing"
+        for m, n in (+lost).items()
     ]
     return validate(replace(dataset, splits=splits, notes=(*dataset.notes, *notes)))
 
@@ -165,8 +170,9 @@ def _torn_in(split: Split, modality: str) -> Split:
 
 
 def _rejection(summary: NonFinite) -> DataError:
+    values, clips = summary.values, counted(summary.clips, "clip")
     return DataError(
-        f"non-finite value ({summary.values} of them in {summary.clips} clips of this modality)",
+        f"{FOUND}; there {'is' if values == 1 else 'are'} {values} in {clips} of this modality",
         split=summary.split,
         clip=summary.first_clip,
         modality=summary.modality,

@@ -161,7 +161,9 @@ def with_test_from(dataset: Dataset, other: Dataset) -> Dataset:
 
 def _check_shares(valid: float, test: float) -> None:
     if not (valid >= 0 and test >= 0 and valid + test < 1):  # NaN is no share
-        raise ConfigError(f"valid {valid} and test {test} must leave something for train")
+        raise ConfigError(
+            f"valid {valid} and test {test} must be at least 0, and leave something for train"
+        )
 
 
 def _drawn(text: str) -> int:

@@ -41,7 +41,7 @@ def to_table(frame: Frame) -> pa.Table:
         if hasattr(frame, "iloc"):
             return pa.Table.from_pandas(frame, preserve_index=False)
         return pa.table(frame)
-    except (pa.ArrowException, TypeError, ValueError) as error:
+    except (pa.ArrowException, AttributeError, TypeError, ValueError) as error:
         reason = (str(error).splitlines() or [""])[0]
         raise DataError(
             f"not a table but {type(frame).__name__} ({reason})",

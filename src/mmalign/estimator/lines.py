@@ -13,11 +13,12 @@ def epoch_line(record: dict[str, Any], warm_up: int = 0) -> str:
         record: What the epoch found.
         warm_up: How many epochs come before the `epochs` of the config.
     """
-    shown = {}
+    shown = []
     for setting, metrics in record["valid"].items():
         name = "mae" if "mae" in metrics else "accuracy"
-        shown[setting] = f"{name} {metrics[name]:.3f}"
-    valid = " ".join(f"valid {setting} {text}" for setting, text in shown.items())
+        clips = "valid" if setting == "valid" else f"valid {setting}"
+        shown.append(f"{clips} {name} {metrics[name]:.3f}")
+    valid = " ".join(shown)
     losses = " ".join(f"{name} {value:.3f}" for name, value in record["losses"].items())
     mark = " (warm-up)" if record["epoch"] <= warm_up else ""
     return f"epoch {record['epoch']}{mark}: {valid} | {losses}"

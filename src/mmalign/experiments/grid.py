@@ -120,9 +120,7 @@ class Grid:
 
     def describe(self, address: str) -> str:
         """A job in words: the first place in a table that it has."""
-        entry = next(placed.entry for placed in self.placed if placed.address == address)
-        seed = entry.job.config.seed
-        return f"{entry.suite}, {entry.system}, {entry.about}, seed {seed}"
+        return _in_words(next(one.entry for one in self.placed if one.address == address))
 
     def save(self) -> None:
         """Write `grid.json`; the directory must exist."""
@@ -219,7 +217,7 @@ def plan_grid(folder: Path, dataset: Dataset, source: Source, entries: Sequence[
         if before.address != placed.address:
             raise MMAlignError(
                 f"{folder}: holds another grid; {_change(before.entry.job, entry.job)} "
-                f"for {entry.place}. Give another --out."
+                f"for {_in_words(entry)}. Give another --out."
             )
     return Grid(folder, source, data, tuple(known.values()))
 
@@ -244,6 +242,10 @@ def _describe(dataset: Dataset) -> dict[str, Any]:
         "dims": dict(dataset.dims),
         "clips": {name: len(split) for name, split in dataset.splits.items()},
     }
+
+
+def _in_words(entry: Entry) -> str:
+    return f"{entry.suite}, {entry.system}, {entry.about}, seed {entry.job.config.seed}"
 
 
 def _change(old: Job, new: Job) -> str:

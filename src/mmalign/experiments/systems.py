@@ -60,7 +60,7 @@ def find_candidates(names: Iterable[str]) -> dict[str, Settings]:
     """
     names = list(names)
     problems = [
-        f"{name!r} does not answer for subsets; there are {', '.join(CANDIDATES)}"
+        f"{name!r} does not answer for subsets; {suggestion(name, CANDIDATES)}"
         for name in names
         if name not in CANDIDATES
     ]

@@ -174,7 +174,8 @@ def test_the_first_picture_says_how_far_ahead_and_how_sure(panel, tmp_path):
     picture = answer_picture(redrawn, "answer")
     assert "arm: +30.0 [+" in picture.alt
     assert "resampled" in picture.caption
-    assert b"experts minus the best dedicated" in picture.light
+    for told in (b"minus the best rival", b"95 % interval", b"answer (floor)"):
+        assert told in picture.light
     assert picture.light.count(b"against MiniRocket") == len(SUBSETS)
     assert "over seeds;" in answer_picture(panel, "answer").caption
     save_answer(panel, tmp_path / "which.png")

@@ -78,6 +78,10 @@ class Masks(Generic[P]):
     protocol: P
     missing: Mapping[str, Any]
 
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{name} {len(_ids(lost))}" for name, lost in self.missing.items())
+        return f"Masks({self.protocol!r}; clips that lost something: {counts})"
+
     def apply(self, dataset: Dataset) -> Dataset:
         """The dataset without what is missing: arrays are dropped, not zeroed.
 
@@ -134,3 +138,8 @@ def require_known(split: Split, ids: Collection[str]) -> None:
             clip=min(unknown),
             fix="These masks were made for another dataset.",
         )
+
+
+def _ids(lost: Any) -> set[str]:
+    """Clips that lost something, from their ids, or from those of each modality."""
+    return set().union(*lost.values()) if isinstance(lost, Mapping) else set(lost)

@@ -47,7 +47,7 @@ def subset_table(panel: SubsetPanel, name: str) -> Table:
     measure, runs = panel.measure, panel.runs
     standings = {one.subset: one for one in panel.standings()}
     columns = [Column(system, measure.heading) for system in (*panel.systems, CONSTANT)]
-    versus = f"{ONE_MODEL} minus the best dedicated"
+    versus = f"{ONE_MODEL} minus the best rival"
     columns += [Column("which", versus, is_prose=True), Column("difference [95 %]", versus)]
     is_redrawn = any(one.redrawn is not None for one in standings.values())
     columns += [Column("with clips resampled [95 %]", versus)] if is_redrawn else []

@@ -19,6 +19,8 @@ from mmalign.experiments.report.subset_scores import Standing, SubsetPanel, subs
 from mmalign.experiments.systems import ANCHOR, LOWER, ONE_MODEL, STRONG_LOWER
 
 WIDTH = 8.8
+TITLES = {LOWER: f"{LOWER}, the paper's network"}
+"""What a picture that stands alone calls a system."""
 
 
 def answer_picture(panel: SubsetPanel, name: str) -> Picture:
@@ -42,7 +44,7 @@ def save_answer(panel: SubsetPanel, file: Path) -> None:
 def draw_answer(
     figure: Figure, theme: Theme, panel: SubsetPanel, standings: list[Standing]
 ) -> None:
-    """Draw a row for each subset: scores on the left, the lead over the best dedicated beside."""
+    """Draw a row for each subset: scores on the left, the lead over the best rival beside."""
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.25, 1))
     _draw_scores(left, panel, theme)
     _draw_leads(right, panel, standings, theme)
@@ -71,11 +73,11 @@ def _draw_scores(axes: Axes, panel: SubsetPanel, theme: Theme) -> None:
         colour, marker, size = looks.get(system, (theme.muted, "D", 34))
         means = [scale * panel.mean(system, subset) for subset in panel.subsets]
         kind = "one model" if system not in panel.dedicated else "one per subset"
-        label = f"{system} ({kind})" if "one" not in system else system
+        label = f"{TITLES.get(system, system)} ({kind})" if "one" not in system else system
         at = rows + shift * (place - (len(panel.systems) - 1) / 2)
         axes.scatter(means, at, s=size, marker=marker, color=colour, label=label, zorder=3)
     floors = [scale * panel.floor(subset, panel.measure) for subset in panel.subsets]
-    floor = f"{CONSTANT} (floor)"
+    floor = f"{CONSTANT} answer (floor)"
     axes.scatter(floors, rows, s=90, marker="|", color=theme.muted, label=floor, zorder=3)
     axes.set_title(f"Test {_unit(panel.measure, '%')}, mean over seeds")
 
@@ -98,8 +100,8 @@ def _draw_leads(axes: Axes, panel: SubsetPanel, standings: list[Standing], theme
     axes.axvline(0, color=theme.ink, linewidth=1, zorder=1)
     better = "right" if panel.measure.is_higher_better else "left"
     axes.margins(x=0.18)
-    axes.set_title(f"{ONE_MODEL} minus the best dedicated")
-    axes.set_xlabel(f"{_unit(panel.measure, 'points')}; {better} is better")
+    axes.set_title(f"{ONE_MODEL} minus the best rival")
+    axes.set_xlabel(f"{_unit(panel.measure, 'points')}, 95 % interval; {better} is better")
 
 
 def _unit(measure: Measure, percent: str) -> str:
