@@ -23,7 +23,7 @@ def opened(browser, url, width=1280, scheme="light"):
     page.on("console", lambda said: page.said.append(said.text))
     page.on("pageerror", lambda error: page.said.append(str(error)))
     page.goto(url)
-    page.wait_for_selector("#sentence:has-text('With everything')")
+    page.wait_for_selector("#sentence strong")
     return page
 
 
@@ -84,7 +84,7 @@ def test_a_gap_is_painted_with_the_mouse_and_with_keys(page):
     assert "steps of wrist" in sentence(page, "steps of")
     plot.focus()
     page.keyboard.press("Delete")
-    sentence(page, "With everything:")
+    sentence(page, "which the clip lacks:")
     for key in ("ArrowRight", "Space", "Space", "Shift+ArrowRight"):
         page.keyboard.press(key)
     sentence(page, "3 steps of wrist")
@@ -109,7 +109,8 @@ def test_a_file_is_shown(page):
     file = {"name": "clip.json", "mimeType": "application/json"}
     page.set_input_files("#file", [{**file, "buffer": json.dumps(request).encode()}])
     page.wait_for_selector("#cards:has-text('3 steps, 1 of them lost in the recording')")
-    assert "missing" not in sentence(page, "With everything:")  # nobody has painted anything
+    found = sentence(page, "which the clip lacks:")
+    assert "missing" not in found  # nobody has painted anything
     page.set_input_files("#file", [{**file, "buffer": b"{}"}])
     page.wait_for_selector("#problem:has-text('Expected')")
 

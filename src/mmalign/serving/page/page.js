@@ -90,10 +90,11 @@ function drawSentence() {
   if (lost.length) parts.push(`${listed(lost)} ${lost.length > 1 ? "are" : "is"} off.`);
   if (gaps.length) parts.push(`${listed(gaps)} missing.`);
   const isLost = parts.length > 0, isChanged = isLost && said(now, false) !== said(whole, false);
-  if (!isLost) parts.push(`With everything: ${said(now)}.`);
+  const all = whole.missing.length ? `Without ${listed(whole.missing)}, which the clip lacks` : "With everything";
+  if (!isLost) parts.push(`${all}: ${said(now)}.`);
   else if (isChanged) parts.push(`The answer changes from ${said(whole)} to ${said(now)}.`);
   else parts.push(`The answer stays ${said(now)}.`);
-  const more = isLost && !isChanged ? [`With everything: ${said(whole)}.`] : [];
+  const more = isLost && !isChanged ? [`${all}: ${said(whole)}.`] : [];
   if (clip.label !== null && clip.label !== undefined) {
     const isRight = typeof clip.label === "number" ? "" : ` The answer is ${clip.label === now.prediction ? "right" : "wrong"}.`;
     more.push(`True label: ${spelled(clip.label)}.${isRight}`);
