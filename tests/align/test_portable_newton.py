@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from mmalign.align import portable_newton
+from mmalign.align import portable_newton, solve
 from mmalign.align.cost import windowed_cosine_cost
 from mmalign.align.portable_newton import annealed_newton, newton, solve_blocks
 from mmalign.align.scored_band import ScoredBand
@@ -115,6 +115,14 @@ def test_what_pads_a_batch_changes_no_answer_and_no_count():
             plan, count = annealed_newton(alone, **effort)
             assert torch.allclose(plan[0], together[clip, :n], rtol=0, atol=1e-9)
             assert count == counts[clip]
+
+
+@pytest.mark.parametrize(("rows", "columns", "window"), [(60, 3, 1), (3, 60, 11)])
+def test_clips_converge_however_many_rows_there_are_to_a_column(portable, rows, columns, window):
+    """What keeps Newton's system regular must grow with the columns' sums."""
+    chance = torch.Generator().manual_seed(rows)
+    sides = [torch.randn(40, n, 4, generator=chance).double() for n in (rows, columns)]
+    assert solve(*sides, window=window, tolerance=1e-12).converged.all()
 
 
 def draw_system(places, half_width):

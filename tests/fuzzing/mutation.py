@@ -5,13 +5,16 @@ were killed, and the survivors. A seed orders all places, of which so many are l
 are taken; with a text only those whose line in the output contains it. Mutants that
 `equivalent_mutants.toml` names with a reason are never tried.
 
-A copy of the checkout is changed, never the checkout itself. The tests of a mutant run in a fork of
-this process, which has imported what is large but nothing of mmalign, those of the changed module
-first and the slowest files last: most mutants die in a second or two.
+A copy of the checkout is changed, never the checkout itself. The tests of a mutant run in a fork,
+those of the changed module first, and quick ones before slow ones, until one fails. Where a
+function has changed, the fork is one of a process that has collected all tests of the package, and
+the function gets its new code there; where anything else has, such as a constant that others may
+have imported, it is one of a process that has imported nothing of mmalign yet.
 """
 
 import argparse
 import ast
+import gc
 import importlib
 import json
 import os
@@ -24,8 +27,12 @@ import tempfile
 import time
 import tomllib
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.toml")
@@ -40,12 +47,15 @@ SWAPS: dict[type, type] = {
     **{ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is},
     **{ast.In: ast.NotIn, ast.NotIn: ast.In, ast.And: ast.Or, ast.Or: ast.And},
 }
-SECOND = {"portable": "solver", "portable_newton": "newton_rule", "scored_band": "newton_rule"}
-"""Whose tests are the next to notice, after a module's own: those in which both paths agree."""
+SECOND = {"compiled": "solver", "portable": "solver", "inputs": "solver"}
+SECOND |= {"portable_newton": "newton_rule", "scored_band": "newton_rule"}
+"""Whose tests are the next to notice, after a module's own."""
 CORE_SECONDS = 200
 SECONDS = 3600
 BYTES = 16 << 30
 """A mutant that computes or waits for ever, or fills the memory, is noticed, too."""
+NO_ANSWER = 77
+"""The exit code of a fork that could not even try."""
 LARGE = (
     *("torch", "numba", "scipy.stats", "scipy.optimize", "pyarrow.parquet", "pytest"),
     *("hypothesis.extra.numpy", "beartype", "jaxtyping"),
@@ -61,6 +71,8 @@ class Place:
     line: int
     text: str
     change: str
+    function: str
+    """The function or method in whose body it is, or nothing."""
 
     def __str__(self) -> str:
         return f"{self.file} line {self.line}: {self.change}"
@@ -76,10 +88,12 @@ class Changer(ast.NodeTransformer):
 
     def __init__(self, wanted: int) -> None:
         self.wanted = wanted
-        self.found: list[tuple[int, str]] = []
+        self.found: list[tuple[int, str, str]] = []
+        self.classes: list[str] = []
+        self.function = ""
 
     def _is_it(self, node: ast.AST, change: str) -> bool:
-        self.found.append((node.lineno, change))
+        self.found.append((node.lineno, change, self.function))
         return len(self.found) - 1 == self.wanted
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
@@ -121,10 +135,19 @@ class Changer(ast.NodeTransformer):
     def visit_arg(self, node: ast.arg) -> ast.AST:
         return node
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        returns, node.returns = node.returns, None
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        self.classes.append(node.name)
         self.generic_visit(node)
-        node.returns = returns
+        self.classes.pop()
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.args = self.visit(node.args)
+        outer = self.function
+        self.function = outer or ".".join([*self.classes, node.name])
+        node.body = [self.visit(statement) for statement in node.body]
+        self.function = outer
+        node.decorator_list = [self.visit(decorator) for decorator in node.decorator_list]
         return node
 
 
@@ -141,11 +164,11 @@ def places_of(file: Path) -> list[Place]:
     changer = Changer(-1)
     changer.visit(ast.parse(text))
     name, seen, found = str(file.relative_to(ROOT)), Counter[tuple[str, str]](), []
-    for number, (line, change) in enumerate(changer.found):
+    for number, (line, change, function) in enumerate(changer.found):
         key = lines[line - 1].strip(), change
         seen[key] += 1
         told = change if seen[key] == 1 else f"{change} ({seen[key]})"
-        found.append(Place(name, number, line, key[0], told))
+        found.append(Place(name, number, line, key[0], told, function))
     return found
 
 
@@ -169,44 +192,107 @@ def folders_of(name: str) -> tuple[str, ...]:
     return next(tests for folder, tests in TARGETS.items() if name.startswith(folder))
 
 
-def quickest_first(copy: Path) -> list[str]:
-    """The files of tests, all of which must pass; those in subfolders belong to other modules."""
-    seconds = {}
-    for tests, source in TARGETS.values():
-        for test in [*sorted((copy / tests).glob("test_*.py")), copy / source]:
-            start, name = time.perf_counter(), str(test.relative_to(copy))
-            assert pass_all(copy, [name]), f"{name} fails without any change"
-            seconds[name] = time.perf_counter() - start
-    return sorted(seconds, key=seconds.__getitem__)
-
-
-def is_killed(copy: Path, place: Place, order: list[str]) -> bool:
-    """Whether the tests of its package fail with the changed file."""
+@contextmanager
+def changed(copy: Path, place: Place) -> Iterator[CodeType]:
+    """The file with its change for a while, and as if it had never been touched afterwards."""
     file = copy / place.file
-    original = file.read_text()
-    tree = Changer(place.number).visit(ast.parse(original))
-    file.write_text(ast.unparse(ast.fix_missing_locations(tree)))
+    original, stamp = file.read_text(), file.stat()
+    tree = ast.fix_missing_locations(Changer(place.number).visit(ast.parse(original)))
+    file.write_text(ast.unparse(tree))
     try:
-        return not all(pass_all(copy, tests) for tests in tests_of(copy, place.file, order))
+        yield compile(tree, str(file), "exec")
     finally:
         file.write_text(original)
+        os.utime(file, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
 
 
-def pass_all(copy: Path, tests: list[str]) -> bool:
-    """Whether tests pass in the copy as it is."""
-    child = os.fork()
-    if child == 0:
-        _test(copy, tests)
-    return os.waitpid(child, 0)[1] == 0
+class Nursery:
+    """A plugin of pytest: runs what was collected once for each mutant, each time in a fork."""
+
+    def __init__(self, copy: Path, wanted: list[Place], answer: Path) -> None:
+        self.copy, self.wanted, self.answer = copy, wanted, answer
+        self.told = os.fdopen(os.dup(2), "w", buffering=1)
+
+    def pytest_runtestloop(self, session: Any) -> bool:
+        """Say which places no test notices, and which files of tests are quick."""
+        is_sound = succeeds(run_items, session, session.items, self.answer)
+        assert is_sound, "tests fail without any change"
+        seconds = json.loads(self.answer.read_text())
+        survivors = []
+        for number, place in enumerate(self.wanted):
+            own = tests_of(self.copy, place.file, [])[0]
+            items = sorted(session.items, key=lambda i: (file_of(i) not in own, seconds[i.nodeid]))
+            with changed(self.copy, place) as code:
+                is_dead = not succeeds(run_changed, session, items, place, code)
+            survivors += [] if is_dead else [number]
+            tell(self.told, place, is_dead)
+        files = Counter[str]()
+        for item in session.items:
+            files[file_of(item)] += seconds[item.nodeid]
+        order = sorted(files, key=files.__getitem__)
+        self.answer.write_text(json.dumps({"order": order, "survivors": survivors}))
+        return True
 
 
-def _test(copy: Path, tests: list[str]) -> None:
-    """Be the process that tests a mutant: it ends with 0 if all of its tests pass."""
-    import pytest
+def run_items(session: Any, items: list[Any], seconds: Path | None = None) -> bool:
+    """Whether all tests pass, up to the first that does not; notes how long each one took."""
+    taken = {}
+    for item, following in zip(items, [*items[1:], None], strict=True):
+        start = time.perf_counter()
+        session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        taken[item.nodeid] = time.perf_counter() - start
+        if session.testsfailed:
+            return False
+    if seconds:
+        seconds.write_text(json.dumps(taken))
+    return True
 
+
+def run_changed(session: Any, items: list[Any], place: Place, code: CodeType) -> bool:
+    """Whether all tests pass where a function has its code of the changed file."""
+    for name in place.function.split("."):
+        code = next(c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == name)
+    gc.unfreeze()
+    found = [
+        each
+        for each in gc.get_objects()
+        if type(each) is FunctionType
+        and each.__code__.co_filename.endswith(place.file)
+        and each.__code__.co_qualname == place.function
+    ]
+    assert found, f"nobody has imported {place}"
+    for function in found:
+        function.__code__ = code
+    return run_items(session, items)
+
+
+def file_of(item: Any) -> str:
+    """The file of a test."""
+    return str(item.nodeid).partition("::")[0]
+
+
+def tell(stream: Any, place: Place, is_dead: bool) -> None:
+    """Say what became of a mutant as soon as it is known."""
+    stream.write(f"{'killed' if is_dead else 'SURVIVED'}: {place}\n")
+
+
+def succeeds(do: Callable[..., bool], *arguments: Any) -> bool:
+    """Whether a fork of this process does what it is told, within limits."""
+    return in_fork(limited, do, *arguments)
+
+
+def limited(do: Callable[..., bool], *arguments: Any) -> bool:
+    """Do it, but neither for ever nor with all of the memory."""
     signal.alarm(SECONDS)
     resource.setrlimit(resource.RLIMIT_CPU, (CORE_SECONDS, CORE_SECONDS))
     resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+    return do(*arguments)
+
+
+def run_pytest(copy: Path, tests: list[str], *plugins: object) -> bool:
+    """Whether pytest in the copy, as it is, ends well."""
+    import pytest
+
     for number in (1, 2):
         os.dup2(os.open(os.devnull, os.O_WRONLY), number)
     os.chdir(copy)
@@ -214,12 +300,51 @@ def _test(copy: Path, tests: list[str]) -> None:
     sys.dont_write_bytecode = True
     os.environ.update(PYTHONPATH=str(copy / "src"), PYTHONDONTWRITEBYTECODE="1")
     sys.path[:0] = [str(copy / "src"), str(copy)]
-    options = ["-x", "-q", "-m", "not nightly", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    code = 1
-    try:
-        code = int(pytest.main([*options, *tests]))
-    finally:
-        os._exit(code)
+    options = ["-x", "-q", "-s", "-m", "not nightly", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    return pytest.main([*options, *tests], plugins=plugins) == 0
+
+
+def survivors_of(chosen: list[Place], copy: Path) -> list[Place]:
+    """Those that no test notices."""
+    survivors = []
+    for folder in TARGETS:
+        places = [place for place in chosen if place.file.startswith(folder)]
+        if places:
+            survivors += survivors_in(folder, places, copy)
+    return survivors
+
+
+def survivors_in(folder: str, chosen: list[Place], copy: Path) -> list[Place]:
+    """Those of one package: first what is in functions, and then all else."""
+    inside = [place for place in chosen if place.function]
+    answer = copy.parent / "answer.json"
+    tests, source = TARGETS[folder]
+    files = [str(file.relative_to(copy)) for file in sorted((copy / tests).glob("test_*.py"))]
+    nursery = Nursery(copy, inside, answer)
+    assert in_fork(run_pytest, copy, [*files, source], nursery), f"the tests of {folder} fail"
+    found = json.loads(answer.read_text())
+    survivors = [inside[number] for number in found["survivors"]]
+    for place in [place for place in chosen if not place.function]:
+        with changed(copy, place):
+            tests = tests_of(copy, place.file, found["order"])
+            is_dead = not all(succeeds(run_pytest, copy, files) for files in tests)
+        survivors += [] if is_dead else [place]
+        tell(sys.stderr, place, is_dead)
+    return survivors
+
+
+def in_fork(do: Callable[..., bool], *arguments: Any) -> bool:
+    """Whether a fork of this process does what it is told, however long that takes."""
+    child = os.fork()
+    if child == 0:
+        code = NO_ANSWER
+        try:
+            code = int(not do(*arguments))
+        finally:
+            os._exit(code)
+    status = os.waitpid(child, 0)[1]
+    assert os.waitstatus_to_exitcode(status) != NO_ANSWER, f"{do.__name__} failed by itself"
+    return status == 0
 
 
 def main() -> None:
@@ -239,7 +364,10 @@ def main() -> None:
     random.Random(wanted.seed).shuffle(left)
     chosen = left[wanted.skipped : wanted.skipped + wanted.mutants]
     with tempfile.TemporaryDirectory() as folder:
-        survivors = survivors_of(chosen, Path(folder) / "copy")
+        copy = Path(folder) / "copy"
+        ignored = shutil.ignore_patterns(".git", ".venv", ".*_cache", "site", "notebooks", "images")
+        shutil.copytree(ROOT, copy, ignore=ignored)
+        survivors = survivors_of(chosen, copy)
     answer = {
         "places": len(found),
         "equivalent": sum(place.name in known for place in found),
@@ -249,18 +377,6 @@ def main() -> None:
         "survivors": [str(place) for place in survivors],
     }
     sys.stdout.write(json.dumps(answer) + "\n")
-
-
-def survivors_of(chosen: list[Place], copy: Path) -> list[Place]:
-    """Those that no test notices; tells of each place as soon as that is known."""
-    ignored = shutil.ignore_patterns(".git", ".venv", ".*_cache", "site", "notebooks", "images")
-    shutil.copytree(ROOT, copy, ignore=ignored)
-    order, survivors = quickest_first(copy), []
-    for place in chosen:
-        is_dead = is_killed(copy, place, order)
-        survivors += [] if is_dead else [place]
-        sys.stderr.write(f"{'killed' if is_dead else 'SURVIVED'}: {place}\n")
-    return survivors
 
 
 def counts(folder: str, chosen: list[Place], survivors: list[Place]) -> str:
