@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmalign.align import to_dense, windowed_cosine_cost
+from mmalign.align.cost import unit_steps
 
 
 @settings(deadline=None, derandomize=True, max_examples=15)
@@ -41,3 +42,19 @@ def test_gradients_are_finite_even_for_zero_vectors():
     steps.requires_grad_()
     windowed_cosine_cost(steps, steps.flip(1), window=2).sum().backward()
     assert steps.grad.isfinite().all()
+
+
+def test_every_step_has_length_one_at_any_scale_and_padding_has_none():
+    steps = torch.randn(2, 5, 3, dtype=torch.float64)
+    scales = torch.tensor([1e-200, 1.0, 1e200, 0.0, torch.nan], dtype=torch.float64)
+    units = unit_steps(steps * scales[:, None], torch.tensor([4, 2]))
+    expected = torch.tensor([[1, 1, 1, 0, 0], [1, 1, 0, 0, 0]]).double()
+    assert torch.allclose(units.norm(dim=-1), expected, rtol=1e-14)
+    directions = steps / steps.norm(dim=-1, keepdim=True)
+    assert torch.allclose(units[0, :3], directions[0, :3], rtol=1e-14)
+
+
+def test_the_window_is_the_papers_unless_another_is_given():
+    steps = torch.randn(1, 20, 3)
+    paper = windowed_cosine_cost(steps, steps.flip(1), window=8)
+    assert torch.equal(windowed_cosine_cost(steps, steps.flip(1)), paper)

@@ -128,3 +128,26 @@ def test_bad_lengths_are_refused(path):
         impute(mass, source, source_lengths=torch.tensor([9, 1, 0, 6]))
     with pytest.raises(AlignmentError, match=r"clip 0 has target length 9; expected 1\.\.8"):
         impute(mass, source, source_lengths=SOURCE_LENGTHS, target_time=8)
+
+
+def test_the_answer_is_as_long_as_the_plan_or_as_the_longest_target(path):
+    mass, source = draw_inputs()
+    lengths, shorter = torch.tensor([7, 1, 4, 6]), torch.tensor([7, 1, 6, 4])
+    assert impute(mass, source, source_lengths=lengths).shape == (4, 9, 3)
+    both = {"source_lengths": lengths, "target_lengths": shorter}
+    assert impute(mass, source, **both).shape == (4, 7, 3)
+    assert impute(mass, source, **both, target_time=8).shape == (4, 8, 3)
+
+
+def test_a_column_counts_from_the_smallest_normal_mass_on(path):
+    tiny = torch.finfo(torch.float64).tiny
+    for mass, expected in ((tiny, 3.0), (tiny / 2, 0.0)):
+        plan = torch.tensor([[[0.0, mass, 0.0]]], dtype=torch.float64)
+        assert impute(plan, torch.full((1, 1, 1), 3.0, dtype=torch.float64)).item() == expected
+
+
+def test_there_may_be_more_clips_than_steps(path):
+    mass, source = draw_inputs(lengths=torch.tensor([2, 1] * 20), targets=None, time=2)
+    lengths = torch.tensor([2, 1] * 20)
+    expected = dense_impute(mass, source, lengths, lengths)
+    assert torch.allclose(impute(mass, source, source_lengths=lengths), expected, atol=1e-14)

@@ -81,15 +81,15 @@ def test_the_numbers_of_the_rule_are_those_that_results_were_made_with():
 @pytest.mark.parametrize(
     ("change", "error", "trial", "expected"),
     [
-        (-0.1, 1.0, 1.0, True),  # just the share that it must keep: 0.2 x 0.5 x 1
-        (-0.0999, 1.0, 0.4, False),  # less, far from the answer
+        (-0.2, 1.0, 1.0, True),  # just the share that it must keep: 0.2 x 0.5 x 2
+        (-0.1999, 1.0, 0.4, False),  # less, far from the answer
         (0.0, 0.9e-4, 0.45e-4, True),  # close to it, where the error halves
         (0.0, 0.9e-4, 0.46e-4, False),
         (0.0, 1e-4, 0.0, False),  # not yet close
     ],
 )
 def test_a_step_must_lower_the_dual_or_close_by_halve_the_error(change, error, trial, expected):
-    assert newton_rule.is_long_enough(change, 0.5, -1.0, error, trial) is expected
+    assert newton_rule.is_long_enough(change, 0.5, -2.0, error, trial) is expected
 
 
 @pytest.mark.parametrize(

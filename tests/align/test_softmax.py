@@ -39,3 +39,8 @@ def test_uniform_plan_spreads_every_row_evenly():
     inside = is_inside(n, m, window=2, time=6)
     assert torch.equal(plan > 0, inside)
     assert torch.equal(plan, band_softmax(torch.zeros_like(plan), inside))
+
+
+def test_a_row_with_one_entry_sends_all_of_its_mass_there():
+    plan = uniform_plan(torch.tensor([1]), window=1, time=2)
+    assert plan.tolist() == [[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]]]

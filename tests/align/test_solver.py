@@ -1,5 +1,8 @@
 """Properties of plans that need no oracle."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -139,14 +142,17 @@ def test_the_first_bad_clip_is_named_whatever_the_order_of_work():
         solve(source, target, source_lengths=lengths, target_lengths=lengths)
 
 
-def test_batch_mates_do_not_matter_on_the_portable_path(portable):
-    problems = draw_problems(7, batch=9)
-    options = {"window": problems.window, "epsilon": problems.epsilon, "tolerance": 1e-12}
+@pytest.mark.parametrize("epsilon", [0.4, 0.02])
+def test_batch_mates_do_not_matter_on_the_portable_path(portable, epsilon):
+    problems = replace(draw_problems(7, batch=9), epsilon=epsilon)
+    options = {"window": problems.window, "epsilon": epsilon, "tolerance": 1e-12}
     together = solve(problems.source, problems.target, **problems.arguments, tolerance=1e-12)
+    assert (together.mass.sum((1, 2)) - problems.source_lengths).abs().max() <= 1e-9
     for clip, (source, target) in enumerate(problems.clips()):
         alone = solve(source, target, **options)
         gap = alone.mass - together.mass[clip, : len(source)]
         assert gap.abs().max() <= 1e-12
+        assert (alone.iterations - together.iterations[clip]).abs() <= 1
 
 
 @settings(settings.get_profile("align"), max_examples=6)
@@ -315,6 +321,8 @@ BAD_CALLS = {
     "must be floats of shape": {"source": GOOD[None]},
     "the target of clip 1 holds NaN": {"target": GOOD.index_fill(0, torch.tensor(1), torch.nan)},
     "the source of clip 0 holds NaN": {"source": GOOD.index_fill(0, torch.tensor(0), torch.inf)},
+    "the source of clip 1 holds NaN": {"source": GOOD.index_fill(0, torch.tensor(1), torch.inf)},
+    "the target of clip 0 holds NaN": {"target": GOOD.index_fill(0, torch.tensor(0), torch.nan)},
 }
 
 
@@ -324,3 +332,39 @@ def test_bad_input_raises_one_clear_error(path, message):
     source, target = call.pop("source"), call.pop("target")
     with pytest.raises(AlignmentError, match=message.replace("[", r"\[")):
         solve(source, target, **call)
+
+
+def test_what_is_left_out_is_what_the_paper_chose():
+    source, target = draw(2, 30, 4)
+    paper = solve(source, target, window=8, epsilon=0.1, tolerance=1e-6)
+    assert torch.equal(solve(source, target).mass, paper.mass)
+
+
+def test_a_plan_whose_error_is_the_tolerance_has_converged(path):
+    source, target = draw(2, 40, 8)
+    rough = solve(source, target, window=3, iterations=3)
+    error = float(rough.marginal_error)
+    assert solve(source, target, window=3, iterations=3, tolerance=error).converged
+    below = math.nextafter(error, 0.0)
+    assert not solve(source, target, window=3, iterations=3, tolerance=below).converged
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(10, 3), (3, 10), (10, 10)])
+@pytest.mark.parametrize("dim", [1, 99])
+def test_the_widest_window_depends_on_the_longer_sequence_alone(rows, columns, dim):
+    source, target = draw(rows, dim), draw(columns, dim)
+    assert solve(source, target, window=104).window == 104
+    with pytest.raises(AlignmentError, match="at most 104 for sequences of 10 steps"):
+        solve(source, target, window=105)
+
+
+@pytest.mark.parametrize("dim", [3, 5, 6])
+def test_target_lengths_left_out_are_the_sources_or_all(dim):
+    """Those of the source where both are padded to one time, and all steps elsewhere."""
+    source, target, lengths = draw(2, 5, dim), draw(2, 6, dim), torch.tensor([4, 5])
+    same = solve(source, target[:, :5], source_lengths=lengths)
+    assert same.target_lengths.tolist() == [4, 5]
+    longer = solve(source, target, source_lengths=lengths)
+    assert longer.target_lengths.tolist() == [6, 6]
+    given = solve(source, target, source_lengths=lengths, target_lengths=[2, 3])
+    assert given.target_lengths.tolist() == [2, 3]

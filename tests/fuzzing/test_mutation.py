@@ -4,17 +4,29 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from tests.fuzzing.mutation import places
+from tests.fuzzing.mutation import equivalent, places
 
 
 def test_there_are_places_to_change():
     found = places()
     assert len(found) > 300
-    assert len({name for name, _ in found}) > 12
+    assert len({place.file for place in found}) > 12
+
+
+def test_a_change_has_one_place():
+    names = Counter(place.name for place in places())
+    assert names.most_common(1)[0][1] == 1
+
+
+def test_each_equivalent_mutant_is_a_change_of_today_s_source_and_has_a_reason():
+    gone = set(equivalent()) - {place.name for place in places()}
+    assert gone == set(), "edit or remove these entries of equivalent_mutants.toml"
+    assert all(len(reason) > 20 for reason in equivalent().values())
 
 
 @pytest.mark.nightly

@@ -21,6 +21,9 @@ from torch import Tensor
 
 from mmalign.align.checks import check_lengths, check_window, window_of
 
+OUTSIDE = -1
+"""The column of an entry that lies outside."""
+
 
 def is_inside(
     source_lengths: Int[Tensor, " batch"],
@@ -65,9 +68,9 @@ def band_columns(
     radius = 2 * n * window
     first = -torch.div(radius - centre, 2 * n, rounding_mode="floor")
     last = torch.div(radius + centre, 2 * n, rounding_mode="floor").minimum(m - 1)
-    last = last.masked_fill(rows >= n, -1)
+    last = last.masked_fill(rows >= n, OUTSIDE)
     columns = first[..., None] + torch.arange(2 * window + 1, device=n.device)
-    return columns.masked_fill_((columns < 0) | (columns > last[..., None]), -1)
+    return columns.masked_fill_((columns < 0) | (columns > last[..., None]), OUTSIDE)
 
 
 def to_dense(
@@ -84,7 +87,6 @@ def to_dense(
     batch, time, width = mass.shape
     rows, columns = check_lengths(source_lengths, target_lengths, shape=(batch, time), like=mass)
     place = band_columns(rows, columns, window=window_of(width), time=time)
-    # Entries outside are parked in an extra last column, which is dropped.
-    parked = int(columns.max())
-    dense = mass.new_zeros(batch, time, parked + 1)
-    return dense.scatter(2, place.masked_fill(place < 0, parked), mass)[..., :parked]
+    # Entries outside add 0 to the first column.
+    dense = mass.new_zeros(batch, time, int(columns.max()))
+    return dense.scatter_add(2, place.clamp(min=0), mass.masked_fill(place < 0, 0.0))

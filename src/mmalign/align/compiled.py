@@ -25,12 +25,10 @@ def kernels(module: str) -> ModuleType | None:
         return None
 
 
-def can_compile(*tensors: Tensor) -> bool:
-    """Whether the kernels take these tensors: on the CPU, and all of one float dtype."""
-    first = tensors[0]
-    return first.dtype in DTYPES and all(
-        tensor.device.type == "cpu" and tensor.dtype == first.dtype for tensor in tensors
-    )
+def can_compile(first: Tensor, second: Tensor) -> bool:
+    """Whether the kernels take these tensors: on the CPU, and both of one float dtype."""
+    is_float = first.dtype in DTYPES and second.dtype == first.dtype
+    return is_float and first.device.type == second.device.type == "cpu"
 
 
 def solve_compiled(

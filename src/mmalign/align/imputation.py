@@ -77,7 +77,7 @@ class _CompiledImpute(Function):
     ) -> Tensor:
         mass, source = mass.contiguous(), source.contiguous()
         imputed = mass.new_empty(mass.shape[0], target_time, source.shape[2])
-        column_mass = mass.new_empty(mass.shape[0], target_time)
+        column_mass = mass.new_empty(imputed.shape[:2])
         inputs = (mass, source, rows, columns, imputed, column_mass)
         carry.impute_forward(*(tensor.detach().numpy() for tensor in inputs))
         ctx.save_for_backward(*inputs)

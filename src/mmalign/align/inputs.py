@@ -43,8 +43,8 @@ def as_lengths(side: str, lengths: Lengths | None, like: Tensor) -> Tensor | Non
     Raises:
         AlignmentError: If they are no whole numbers.
     """
-    if lengths is None or (isinstance(lengths, Tensor) and lengths.dtype == torch.int64):
-        return lengths if lengths is None or lengths.ndim else lengths[None]
+    if lengths is None:
+        return None
     if isinstance(lengths, Tensor):
         is_whole = not (lengths.is_floating_point() or lengths.is_complex())
         is_whole = is_whole and lengths.dtype != torch.bool and lengths.layout == torch.strided
@@ -55,16 +55,15 @@ def as_lengths(side: str, lengths: Lengths | None, like: Tensor) -> Tensor | Non
 
 
 def _from_numpy(side: str, array: np.ndarray) -> Tensor:
-    """A tensor of the array, whatever its byte order and strides."""
+    """A tensor of the array, whatever its byte order and strides; the same memory if it can be."""
     if array.dtype.kind != "f" or isinstance(array, np.ma.MaskedArray):
         raise AlignmentError(
             f"{side} must be floats of shape [time, dim] or [batch, time, dim], got "
             f"{type(array).__name__} of {array.dtype} and shape {array.shape}"
         )
-    kind = array.dtype.newbyteorder("=") if array.dtype.itemsize <= 8 else np.dtype(np.float64)
+    kind = f"f{min(array.dtype.itemsize, 8)}"
     # Torch knows no negative strides, and would write to what is read-only.
-    is_ready = array.dtype == kind and array.flags.writeable and min(array.strides, default=0) >= 0
-    return torch.from_numpy(array if is_ready else np.array(array, kind, order="C", subok=False))
+    return torch.from_numpy(np.require(array, kind, ["C", "WRITEABLE", "ENSUREARRAY"]))
 
 
 def _whole(side: str, lengths: Any) -> Int[np.ndarray, " batch"]:

@@ -8,6 +8,7 @@ from itertools import pairwise
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn.functional import pad
 
 from mmalign.align.newton_rule import (
     ANNEAL_UNTIL,
@@ -65,17 +66,18 @@ def newton(
     is_stuck = torch.zeros_like(taken, dtype=torch.bool)
     for _ in range(steps):
         sums = band.column_sums(plan)
-        is_active = (_column_error(band, sums) > tolerance) & ~is_stuck
+        error = _column_error(band, sums)
+        is_active = (error > tolerance) & ~is_stuck
         if not is_active.any():
             break
         missing = (band.column_target - sums).masked_fill(~band.is_column, 0.0)
         step = solve_blocks(_hessian(band, plan, sums), missing, half_width=plan.shape[2] - 1)
-        step = step.masked_fill(~band.is_column, 0.0)
-        step, found = _search(band, plan, step, missing, is_active, halvings)
+        slope = -(missing * step).sum(-1)
+        step, found = _search(band, plan, step, slope, error, is_active, halvings)
         is_stuck = is_stuck | (is_active & ~found)
         potentials = potentials + step
-        plan = _scaled(band, plan, step, is_active & found)
-        taken = taken + (is_active & found)
+        plan = _scaled(band, plan, step, found)
+        taken = taken + found
     return plan, potentials, taken
 
 
@@ -91,12 +93,19 @@ def _column_error(band: ScoredBand, sums: Tensor) -> Tensor:
 
 
 def _search(
-    band: ScoredBand, plan: Plan, step: Tensor, missing: Tensor, is_active: Tensor, halvings: int
+    band: ScoredBand,
+    plan: Plan,
+    step: Tensor,
+    slope: Tensor,
+    error: Tensor,
+    is_active: Tensor,
+    halvings: int,
 ) -> tuple[Tensor, Tensor]:
-    """Halves the step of each clip until the dual falls enough or, close by, the error halves."""
-    slope = -(missing * step).sum(-1)
-    share = (LONGEST / step.abs().amax(-1).clamp(min=LONGEST)).where(is_active, 0.0)
-    error = (missing.abs() / band.column_target).amax(-1)
+    """Halves the step of each clip until the dual falls enough or, close by, the error halves.
+
+    Returns the steps, 0 where a clip has found none or is not active, and which clips have.
+    """
+    share = LONGEST / step.abs().amax(-1).clamp(min=LONGEST)
     found, is_lost = ~is_active, torch.zeros_like(is_active)
     for _ in range(halvings):
         trial = share[:, None] * step
@@ -111,9 +120,9 @@ def _search(
         if found.all():
             break
         share = torch.where(found, share, 0.5 * share)
-    found = found & ~is_lost
+    found = found & ~is_lost & is_active
     share = share.masked_fill(~found, 0.0)
-    return share[:, None] * step, found & is_active
+    return share[:, None] * step, found
 
 
 def _hessian(band: ScoredBand, plan: Plan, sums: Tensor) -> Float[Tensor, "batch places width"]:
@@ -125,8 +134,7 @@ def _hessian(band: ScoredBand, plan: Plan, sums: Tensor) -> Float[Tensor, "batch
         products[..., : width - d] = plan[..., : width - d] * plan[..., d:]
         diagonals.append(-band.column_sums(products))
     hessian = torch.stack(diagonals, dim=-1)
-    # Padding gets a 1 on the diagonal: a system of its own, with the answer 0.
-    hessian = hessian.masked_fill(~band.is_column[..., None], 0.0)
+    # Padding, where all of these are 0, gets a 1 on the diagonal: its step is exactly 0.
     own = torch.where(band.is_column, sums + RIDGE * band.column_target, torch.ones_like(sums))
     hessian[..., 0] += own
     return hessian
@@ -140,14 +148,12 @@ def solve_blocks(
 ) -> Float[Tensor, "batch places"]:
     """Solves symmetric banded systems as block tridiagonal ones, blocks as wide as the band."""
     batch, places, width = matrix.shape
-    blocks = -(-places // half_width)
-    padded = matrix.new_zeros(batch, blocks * half_width, width)
-    padded[:, :places] = matrix
+    spare = -places % half_width
+    padded = pad(matrix, (0, 0, 0, spare))
     padded[:, places:, 0] = 1.0
-    right = vector.new_zeros(batch, blocks * half_width)
-    right[:, :places] = vector
-    band = padded.view(batch, blocks, half_width, width)
-    parts = right.view(batch, blocks, half_width, 1)
+    band = padded.view(batch, -1, half_width, width)
+    blocks = band.shape[1]
+    parts = pad(vector, (0, spare)).view(batch, blocks, half_width, 1)
     own, shared = _blocks_of(band)
     factors: list[Tensor] = []
     links: list[Tensor] = []

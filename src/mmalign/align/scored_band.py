@@ -28,17 +28,16 @@ class ScoredBand:
         *,
         epsilon: float,
     ) -> "ScoredBand":
-        """Entries outside score -inf and are parked in an extra last column."""
+        """Entries outside score -inf and belong to the first column, to which they add nothing."""
         batch, time, width = cost.shape
         place = band_columns(rows, columns, window=width // 2, time=time)
-        parked = int(columns.max())
         # Apple's devices have no float64.
         real = torch.float32 if cost.device.type == "mps" else torch.float64
         return cls(
             scores=(cost.to(real) / -epsilon).masked_fill_(place < 0, -torch.inf),
-            place=place.masked_fill(place < 0, parked).view(batch, -1),
+            place=place.clamp(min=0).view(batch, -1),
             is_row=torch.arange(time, device=cost.device) < rows[:, None],
-            is_column=torch.arange(parked + 1, device=cost.device) < columns[:, None],
+            is_column=torch.arange(int(columns.max()), device=cost.device) < columns[:, None],
             column_target=(rows.to(real) / columns)[:, None],
         )
 
@@ -60,12 +59,11 @@ class ScoredBand:
     def column_logsumexp(
         self, entries: Float[Tensor, "batch time width"]
     ) -> Float[Tensor, "batch places"]:
-        """Log of the sum of the exponentials of every column; 0 where there is no column."""
+        """Log of the sum of the exponentials of every column; -inf where there is no column."""
         flat = entries.reshape(self.place.shape)
         lowest = self.column_target.new_full(self.is_column.shape, -torch.inf)
-        top = lowest.scatter_reduce_(1, self.place, flat, "amax").masked_fill(~self.is_column, 0.0)
-        total = self.column_sums((entries - self.spread(top)).exp())
-        return top + total.masked_fill(~self.is_column, 1.0).log()
+        top = lowest.scatter_reduce_(1, self.place, flat, "amax")
+        return top + self.column_sums((entries - self.spread(top)).exp()).log()
 
     def row_potentials(self, columns: Float[Tensor, "batch places"]) -> Float[Tensor, "batch time"]:
         """What makes every row sum to 1 (Eq. eq:skh_step2, first half)."""
@@ -73,9 +71,11 @@ class ScoredBand:
         return -reached.masked_fill(~self.is_row, 0.0)
 
     def column_potentials(self, rows: Float[Tensor, "batch time"]) -> Float[Tensor, "batch places"]:
-        """What makes every column sum to n/m (Eq. eq:skh_step2, second half; differs: E4)."""
-        reached = self.column_logsumexp(self.scores + rows[..., None])
-        return (self.column_target.log() - reached).masked_fill(~self.is_column, 0.0)
+        """What makes every column sum to n/m (Eq. eq:skh_step2, second half; differs: E4).
+
+        Where there is no column it is inf, which no entry reads.
+        """
+        return self.column_target.log() - self.column_logsumexp(self.scores + rows[..., None])
 
     def marginal_error(self, plan: Float[Tensor, "batch time width"]) -> Float[Tensor, " batch"]:
         """Largest relative deviation of a row or column sum from its target."""

@@ -104,7 +104,9 @@ def test_runs_are_as_long_as_asked_for_and_as_many():
     [
         ({"rate": 1.0, "mean_length": 3}, r"rate must be in \[0, 1\)"),
         ({"rate": float("nan"), "mean_length": 3}, "rate must be in"),
+        ({"rate": -0.1, "mean_length": 3}, "rate must be in"),
         ({"rate": 0.1, "mean_length": 0.5}, "mean_length must be >= 1"),
+        ({"rate": 0.1, "mean_length": float("inf")}, "mean_length must be >= 1, got inf"),
     ],
 )
 def test_nonsense_is_refused(settings, message):
@@ -118,3 +120,36 @@ def test_masks_of_another_dataset_are_refused():
         masks.apply(make_dataset((1, 2, 7, 8)))
     with pytest.raises(DataError, match="no modality 'pose'"):
         masks.apply(make_dataset().only(["wrist"]))
+
+
+def test_the_ends_of_the_ranges_are_taken():
+    protocol = GapProtocol(rate=0, mean_length=1)
+    assert protocol.seed == 0
+    assert not any(protocol.masks(make_dataset()).missing["train"].values())
+
+
+@pytest.mark.parametrize(("rate", "length", "mean"), [(0.3, 5, 1.5), (0.05, 4, 0.2)])
+def test_a_share_that_is_no_whole_number_of_steps_is_kept_on_average(rate, length, mean):
+    dataset = make_dataset(lengths=(length,) * 4)
+    torn = [GapProtocol(rate=rate, mean_length=2, seed=n).apply(dataset) for n in range(150)]
+    lost = [(~there).sum() for found in torn for there in observed(found)]
+    assert set(lost) == {int(mean), int(mean) + 1}
+    assert np.mean(lost) == pytest.approx(mean, abs=0.07)
+
+
+@pytest.mark.parametrize(
+    ("run", "told"),
+    [((5, 4), "5 to 8"), ((-1, 2), "-1 to 0"), ((2, 0), "2 to 1"), ((8, 1), "8 to 8")],
+)
+def test_a_run_beyond_the_sequence_is_refused_by_its_steps(run, told):
+    dataset = make_dataset((1, 2, 7, 8))
+    protocol = GapProtocol(rate=0.5, mean_length=3)
+    with pytest.raises(DataError, match=f"the masks name steps {told} of 8"):
+        protocol.without(dataset, {"train": {"wrist": {"c3": (run,)}}})
+
+
+def test_runs_at_both_ends_of_a_sequence_are_torn():
+    dataset = make_dataset((1, 2, 7, 8))
+    masks = {"train": {"wrist": {"c3": ((0, 2), (7, 1))}}}
+    torn = GapProtocol(rate=0.5, mean_length=3).without(dataset, masks)
+    assert runs_of(~observed(torn)[3]) == ((0, 2), (7, 1))

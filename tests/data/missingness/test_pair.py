@@ -187,3 +187,8 @@ def test_applying_masks_builds_no_clip_and_no_sequence(tmp_path, monkeypatch):
     for dataset in (stored, make_dataset()):
         masked = Protocol(visible="text", victim="audio", survival=0.1).apply(dataset)
         assert masked.splits["train"].is_present("audio").sum() == 5
+
+
+def test_all_may_survive():
+    masks = protocol(survival=1, setting="B").masks(make_dataset())
+    assert not any(masks.missing.values())

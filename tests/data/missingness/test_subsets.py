@@ -191,6 +191,7 @@ def test_seeds_and_modalities_draw_on_their_own():
         (lambda: RandomMissing(rate=-0.1), "rate must be in"),
         (lambda: PatternProtocol(patterns={}), "there is no pattern"),
         (lambda: PatternProtocol(patterns={"text": -1}), "share of text"),
+        (lambda: PatternProtocol(patterns={"text": 1.5}), r"share of text must be in \[0, 1\]"),
         (lambda: PatternProtocol(patterns={"text": 0.7, "visual": 0.4}), "add up to more than 1"),
     ],
 )
@@ -225,3 +226,14 @@ def test_masks_of_another_dataset_are_refused(other, message):
     masks = RandomMissing(rate=0.5).masks(make_dataset())
     with pytest.raises(DataError, match=f"split train.*{message}"):
         masks.apply(other)
+
+
+def test_the_ends_of_the_ranges_are_taken_and_no_seed_is_zero():
+    all_survive = SubsetProtocol(survival=dict.fromkeys(NAMES, 1))
+    one_pattern = PatternProtocol(patterns={"text": 1})
+    tenths = PatternProtocol(patterns={"text": 0.1, "visual": 0.2, "acoustic": 0.7})
+    nothing = RandomMissing(rate=0)
+    assert [p.seed for p in (all_survive, one_pattern, tenths, nothing)] == [0] * 4
+    lost = [missing(p, make_dataset(10)) for p in (all_survive, one_pattern, tenths, nothing)]
+    counts = [[len(named[name]) for name in NAMES] for named in lost]
+    assert counts == [[0, 0, 0], [0, 10, 10], [9, 8, 3], [0, 0, 0]]

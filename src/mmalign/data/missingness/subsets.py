@@ -121,7 +121,7 @@ class SubsetProtocol(_OfModalities, kind="subsets"):
         for name, rate in rates.items():
             has = sum(name in held for held in holdings.values())
             # With `left` survivors, a factor below left / (rate * n) takes the next one.
-            weight = int(common / rate) if rate else 1
+            weight = int(common / rate) if rate else common
             lefts = range(has, math.floor(rate * n), -1)
             losses += [(rate > 0, -left * weight, name) for left in lefts]
         return (name for _, _, name in sorted(losses))
