@@ -51,8 +51,9 @@ class Inputs:
         """The sequences, centred and scaled."""
         given = packed(clips)
         means = np.repeat(_own_means(given), given.lengths, axis=0) if self.centre else self.mean
-        rows = np.subtract(given.rows, means, dtype=np.float32)
-        rows /= self.scale
+        with np.errstate(over="ignore", invalid="ignore"):  # who learns or answers looks for it
+            rows = np.subtract(given.rows, means, dtype=np.float32)
+            rows /= self.scale
         return given.with_rows(rows)
 
 
