@@ -59,7 +59,7 @@ def impute(
         )
         return imputed
     place = band_columns(rows, columns, window=window, time=time)
-    return _impute_by_diagonals(mass, source, place, rows, target_time)
+    return _impute_by_diagonals(mass, source, place, target_time)
 
 
 class _CompiledImpute(Function):
@@ -95,15 +95,12 @@ class _CompiledImpute(Function):
         return to_mass, to_source, None, None, None, None
 
 
-def _impute_by_diagonals(
-    mass: Tensor, source: Tensor, place: Tensor, rows: Tensor, target_time: int
-) -> Tensor:
+def _impute_by_diagonals(mass: Tensor, source: Tensor, place: Tensor, target_time: int) -> Tensor:
     """Adds up one diagonal of the band after the other, on any device."""
-    batch, time, dim = source.shape
-    is_padding = torch.arange(time, device=mass.device) >= rows[:, None]
-    source = source.masked_fill(is_padding[..., None], 0.0)
+    batch, _, dim = source.shape
     mass = mass.masked_fill(place < 0, 0.0)
-    # Entries outside are parked in an extra last step of each clip, which is dropped.
+    # Entries outside, and with them whatever padding holds, are parked in an extra last step of
+    # each clip, which is dropped.
     stride = target_time + 1
     first = torch.arange(batch, device=mass.device)[:, None, None] * stride
     index = (torch.where(place < 0, target_time, place) + first).view(-1, place.shape[2])

@@ -73,7 +73,7 @@ def _whole(side: str, lengths: Any) -> Int[np.ndarray, " batch"]:
         raise _no_lengths(side, type(lengths).__name__) from error
     if array.dtype.kind not in "iu" or array.dtype == np.uint64 or array.ndim > 1:
         raise _no_lengths(side, f"{type(lengths).__name__} of {array.dtype}")
-    return np.array(array, np.int64).reshape(-1)
+    return np.atleast_1d(array).astype(np.int64)
 
 
 def _no_lengths(side: str, got: str) -> AlignmentError:
