@@ -37,12 +37,14 @@ def test_lengths_go_where_the_sequences_are(dtype):
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32])
-def test_tensors_that_are_no_list_of_lengths_are_refused(dtype):
+def test_what_is_no_list_of_lengths_is_refused(dtype):
     message = "source lengths must be whole numbers, one per clip, got torch.int"
     column = torch.tensor([[1], [2]], dtype=dtype)
     for odd in (column, column[0].to_sparse(), column[0].to("meta")):
         with pytest.raises(AlignmentError, match=message):
             as_lengths("source", odd, LIKE)
+    with pytest.raises(AlignmentError, match="got ndarray of int"):
+        as_lengths("source", column.numpy(), LIKE)
 
 
 @pytest.mark.parametrize("kind", ["<f8", ">f8", "<f4", ">f4"])

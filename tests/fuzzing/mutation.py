@@ -8,8 +8,8 @@ are taken; with a text only those whose line in the output contains it. Mutants 
 A copy of the checkout is changed, never the checkout itself. The tests of a mutant run in a fork,
 those of the changed module first, and quick ones before slow ones, until one fails. Where a
 function has changed, the fork is one of a process that has collected all tests of the package, and
-the function gets its new code there; where anything else has, such as a constant that others may
-have imported, it is one of a process that has imported nothing of mmalign yet.
+the function gets its new code there. Where anything else has, such as a constant that others may
+have imported, and where no test has noticed, it is one of a process that has imported nothing yet.
 """
 
 import argparse
@@ -225,8 +225,10 @@ class Nursery:
             with changed(self.copy, place) as code:
                 known = functions[place.file, place.function]
                 is_dead = not succeeds(run_changed, session, items, known, code_of(place, code))
-            survivors += [] if is_dead else [number]
-            tell(self.told, place, is_dead)
+            if is_dead:
+                tell(self.told, place, is_dead)
+            else:
+                survivors.append(number)
         files = Counter[str]()
         for item in session.items:
             files[file_of(item)] += seconds[item.nodeid]
@@ -326,7 +328,10 @@ def survivors_of(chosen: list[Place], copy: Path) -> list[Place]:
 
 
 def survivors_in(folder: str, chosen: list[Place], copy: Path) -> list[Place]:
-    """Those of one package: first what is in functions, and then all else."""
+    """Those of one package: first what is in functions, and then all else.
+
+    What survives as a function's new code is tried as all else once more: it may have run before.
+    """
     inside = [place for place in chosen if place.function]
     answer = copy.parent / "answer.json"
     tests, source = TARGETS[folder]
@@ -334,8 +339,8 @@ def survivors_in(folder: str, chosen: list[Place], copy: Path) -> list[Place]:
     nursery = Nursery(copy, inside, answer)
     assert in_fork(run_pytest, copy, [*files, source], nursery), f"the tests of {folder} fail"
     found = json.loads(answer.read_text())
-    survivors = [inside[number] for number in found["survivors"]]
-    for place in [place for place in chosen if not place.function]:
+    survivors, left = [], [inside[number] for number in found["survivors"]]
+    for place in left + [place for place in chosen if not place.function]:
         with changed(copy, place):
             tests = tests_of(copy, place.file, found["order"])
             is_dead = not all(succeeds(run_pytest, copy, files) for files in tests)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzzing.mutation import equivalent, places
+from tests.fuzzing.mutation import ROOT, code_of, equivalent, places
 
 
 def test_there_are_places_to_change():
@@ -21,6 +21,16 @@ def test_there_are_places_to_change():
 def test_a_change_has_one_place():
     names = Counter(place.name for place in places())
     assert names.most_common(1)[0][1] == 1
+
+
+def test_the_new_code_of_a_function_is_found_in_its_file():
+    inside = [place for place in places() if place.function]
+    files = {place.file for place in inside}
+    codes = {file: compile((ROOT / file).read_text(), file, "exec") for file in files}
+    for place in inside:
+        code = code_of(place, codes[place.file])
+        assert code.co_qualname == place.function
+        assert code.co_firstlineno <= place.line
 
 
 def test_each_equivalent_mutant_is_a_change_of_today_s_source_and_has_a_reason():
