@@ -38,6 +38,9 @@ from study_rows import append_rows, read_rows, study_options
 
 Names = tuple[str, ...]
 
+Answers = dict[Names, np.ndarray]
+"""What a system says of every test clip, by the modalities that it is shown."""
+
 
 @dataclass(frozen=True)
 class Fold:
@@ -46,6 +49,10 @@ class Fold:
     train: list[Clip]
     test: list[Clip]
     group: Callable[[str], str] | None
+
+
+Classifier = Callable[[list[Clip], list[Clip], Names, int], np.ndarray]
+"""Learns clips with these modalities, with a seed, and answers about others."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +97,13 @@ def video(clip_id: str) -> str:
 
 
 def studies(folder: Path, only: str) -> Iterator[tuple[str, list[Fold]]]:
+    yield from people_left_out(folder)
+    for title, splits in public_sets(only):
+        yield title, [Fold(*splits, None)]
+
+
+def people_left_out(folder: Path) -> Iterator[tuple[str, list[Fold]]]:
+    """Studies in which no person and no video is in both training and test."""
     watch = smartwatch()
     test = {person(clip_id) for clip_id in watch["test"].ids}
     clips = every_clip(watch)
@@ -108,8 +122,6 @@ def studies(folder: Path, only: str) -> Iterator[tuple[str, list[Fold]]]:
         mosi = load_dataset(folder / "mosi")
         train, dev = ([named(mosi, clip) for clip in mosi[name]] for name in ("train", "valid"))
         yield "MOSI, dev videos", [Fold(train, dev, video)]
-    for title, splits in public_sets(only):
-        yield title, [Fold(*splits, None)]
 
 
 def split_inertial(clip: Clip) -> Clip:
@@ -136,9 +148,7 @@ def with_survivors(clips: list[Clip], task: Task) -> list[Clip]:
     return [clip if clip.id in keeps else only(clip, left) for clip in clips]
 
 
-def ask_experts(
-    fold: Fold, task: Task, members: int = 1
-) -> tuple[dict[Names, np.ndarray], dict[str, float]]:
+def ask_experts(fold: Fold, task: Task, members: int = 1) -> tuple[Answers, dict[str, float]]:
     """Answers of one model for every subset, and what it cost."""
     train = with_survivors(fold.train, task)
     started = time.process_time()
@@ -157,26 +167,35 @@ def ask_experts(
     return answers, facts
 
 
-def ask_minirocket(fold: Fold, task: Task) -> tuple[dict[Names, np.ndarray], dict[str, float]]:
-    """Answers of one classifier a subset, on the clips that have it; none without sktime."""
+def ask_minirocket(fold: Fold, task: Task) -> tuple[Answers, dict[str, float]]:
+    """Answers of one classifier a subset; none without sktime."""
     try:
         import sktime  # noqa: F401
     except ImportError:
         return {}, {}
-    from sklearn.linear_model import RidgeClassifierCV, RidgeCV
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
+    return ask_each(fold, task, minirocket), {}
 
-    kind = RidgeClassifierCV if isinstance(fold.train[0].label, str) else RidgeCV
+
+def ask_each(fold: Fold, task: Task, classifier: Classifier) -> Answers:
+    """Answers of one classifier a subset, on the clips that have it."""
     train = with_survivors(fold.train, task)
     found = {}
     for names in subsets(tuple(fold.test[0].sequences)):
         having = [clip for clip in train if set(names) <= set(clip.sequences)]
-        features = minirocket_features(having, fold.test, names, task.seed)
-        ridge = make_pipeline(StandardScaler(with_mean=False), kind(np.logspace(-3, 3, 10)))
-        ridge.fit(features[0], [clip.label for clip in having])
-        found[names] = ridge.predict(features[1])
-    return found, {}
+        found[names] = classifier(having, fold.test, names, task.seed)
+    return found
+
+
+def minirocket(train: list[Clip], test: list[Clip], names: Names, seed: int) -> np.ndarray:
+    from sklearn.linear_model import RidgeClassifierCV, RidgeCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    kind = RidgeClassifierCV if isinstance(train[0].label, str) else RidgeCV
+    features = minirocket_features(train, test, names, seed)
+    ridge = make_pipeline(StandardScaler(with_mean=False), kind(np.logspace(-3, 3, 10)))
+    ridge.fit(features[0], [clip.label for clip in train])
+    return ridge.predict(features[1])
 
 
 def minirocket_features(
@@ -205,7 +224,7 @@ def long_enough(clip: Clip, names: Names) -> np.ndarray:
     return np.pad(steps, ((0, 0), (0, max(0, 9 - steps.shape[1]))))
 
 
-def scores(answers: dict[Names, np.ndarray], fold: Fold, task: Task) -> dict[str, float]:
+def scores(answers: Answers, fold: Fold, task: Task) -> dict[str, float]:
     """Accuracy in percent, or MAE, of every subset, and of the mixture that setting B asks for."""
     truth = np.array([clip.label for clip in fold.test])
     is_number = truth.dtype.kind == "f"
@@ -225,7 +244,7 @@ def scores(answers: dict[Names, np.ndarray], fold: Fold, task: Task) -> dict[str
     return found
 
 
-System = Callable[[Fold, Task], tuple[dict[Names, np.ndarray], dict[str, float]]]
+System = Callable[[Fold, Task], tuple[Answers, dict[str, float]]]
 
 
 def systems_of(members: int) -> dict[str, System]:
@@ -253,16 +272,23 @@ def tasks(study: str, folds: list[Fold], seed: int, survivals: list[float]) -> I
             yield Task(study, fold, seed, victim, survival)
 
 
-def show(rows: list[dict]) -> None:
-    """Print a line a cell: all systems, and paired differences."""
+def seed_means(rows: list[dict]) -> dict[tuple, dict[str, dict[int, float]]]:
+    """Means over folds: by study, survival, victim and subset; by system; by seed."""
     cells = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     for row in rows:
         place = row["study"], row["survival"], row["victim"]
         for name, value in row["scores"].items():
             cells[*place, name][row["system"]][row["seed"]].append(value)
+    return {
+        place: {s: {k: np.mean(v) for k, v in seeds.items()} for s, seeds in systems.items()}
+        for place, systems in cells.items()
+    }
+
+
+def show(rows: list[dict]) -> None:
+    """Print a line a cell: all systems, and paired differences."""
     counts, numbers = defaultdict(int), of_numbers(rows)
-    for (study, survival, victim, name), systems in cells.items():
-        means = {s: {k: np.mean(v) for k, v in seeds.items()} for s, seeds in systems.items()}
+    for (study, survival, victim, name), means in seed_means(rows).items():
         digits = 3 if study in numbers else 1
         text = ", ".join(f"{s} {cell(list(found.values()), digits)}" for s, found in means.items())
         several = [(s, "experts") for s in means if s.startswith("experts,")]
@@ -317,20 +343,27 @@ def main() -> None:
     parser.add_argument("--members", type=int, default=1, help="of experts that are asked as well")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    rows = read_rows(options.rows)
-    done = {tuple(row[name] for name in (*Task.__annotations__, "system")) for row in rows}
-    systems = systems_of(options.members)
     survivals = [float(share) for share in options.survivals.split(",")]
     chosen = [(t, folds) for t, folds in studies(options.data, options.only) if options.only in t]
-    for seed, (title, folds) in itertools.product(range(options.seeds), chosen):
-        every = itertools.product(tasks(title, folds, seed, survivals), systems.items())
-        for task, (name, system) in every:
-            if (*vars(task).values(), name) in done:
-                continue
-            fresh = compute(folds[task.fold], task, name, system)
-            rows += fresh
-            append_rows(options.rows, fresh)
-    show(rows)
+    asked = [
+        (folds[task.fold], task)
+        for seed, (title, folds) in itertools.product(range(options.seeds), chosen)
+        for task in tasks(title, folds, seed, survivals)
+    ]
+    show(completed(options.rows, asked, systems_of(options.members)))
+
+
+def completed(file: Path, asked: list[tuple[Fold, Task]], systems: dict[str, System]) -> list[dict]:
+    """Rows of the file, and behind them those that were missing, which are added to it."""
+    rows = read_rows(file)
+    done = {tuple(row[name] for name in (*Task.__annotations__, "system")) for row in rows}
+    for (fold, task), (name, system) in itertools.product(asked, systems.items()):
+        if (*vars(task).values(), name) in done:
+            continue
+        fresh = compute(fold, task, name, system)
+        rows += fresh
+        append_rows(file, fresh)
+    return rows
 
 
 if __name__ == "__main__":
