@@ -30,6 +30,7 @@ from open_loop import Load, Requests, ask_greedily, ask_steadily
 
 KINDS = 256
 LATE_SECONDS = 0.02
+THROUGHPUT = 20_000
 
 
 def make_clips(model, count: int, steps: int = 12) -> Split:
@@ -68,7 +69,7 @@ def best_in_process(model, clips: Split) -> tuple[int, float, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=20_000, help="of the long run")
-    parser.add_argument("--connections", type=int, default=64, help="that saturate the service")
+    parser.add_argument("--connections", type=int, default=96, help="that saturate the service")
     parser.add_argument("--flood", type=int, default=3500, help="connections of the overload")
     parser.add_argument("--seconds", type=float, default=3.0, help="of each load")
     parser.add_argument("--rounds", type=int, default=5, help="of half load and overload")
@@ -154,7 +155,7 @@ def measure(service: Measured, bests: tuple[float, float], chosen: argparse.Name
 def throughput(service: Measured, bests: tuple[float, float], chosen: argparse.Namespace) -> Load:
     best, best_cpu = bests
     before = cpu_seconds(service.pid)
-    full = service.greedily(5000, chosen.connections)
+    full = service.greedily(THROUGHPUT, chosen.connections)
     used = [after - was for after, was in zip(cpu_seconds(service.pid), before, strict=True)]
     answered = len(full.latency)
     bound = answered / max(used)

@@ -167,3 +167,21 @@ def test_what_was_refused_is_forgotten():
     run(queue, asking)
     gc.collect()
     assert [ref() for ref in refused] == [None] * 3
+
+
+def test_fewer_clips_may_wait_where_they_take_long():
+    async def scene(seconds: float) -> int:
+        def answer(clips):
+            time.sleep(seconds * len(clips))
+            return [{} for _ in clips]
+
+        worker = ThreadWorker(answer)
+        queue = Microbatches(worker, Limits(max_batch=16, max_queue=64, queue_seconds=0.02))
+        running = asyncio.create_task(queue.run())
+        await queue.submit([clip(n) for n in range(16)])
+        running.cancel()
+        return sum(queue.admits() for _ in range(100))
+
+    assert asyncio.run(scene(0.0)) == 64
+    assert 8 <= asyncio.run(scene(0.001)) <= 20
+    assert asyncio.run(scene(0.01)) == 8

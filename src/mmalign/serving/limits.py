@@ -18,6 +18,7 @@ class Limits:
         max_plan_steps: Steps of a sequence when plans are asked for, which grow with its square.
         max_batch: Clips that are computed at once.
         max_queue: Clips that may wait; beyond that, requests are refused with 503.
+        queue_seconds: So much computing may wait; of clips that take long, fewer wait.
         max_streams: Open stream sessions.
         request_seconds: How long a request may take to arrive, and an answer to be read.
     """
@@ -27,7 +28,8 @@ class Limits:
     max_steps: int = 2000
     max_plan_steps: int = 256
     max_batch: int = 32
-    max_queue: int = 32
+    max_queue: int = 96
+    queue_seconds: float = 0.01
     max_streams: int = 64
     request_seconds: float = 10.0
 

@@ -1,12 +1,14 @@
 """Requests that arrive together are computed together; beyond a bound they are refused.
 
 One worker computes. While it does, clips gather in the queue; the next batch takes what is there.
-So nobody waits for company, and batches grow by themselves under load. Where far more requests
+So nobody waits for company, and batches grow by themselves under load. The queue holds what is
+computed in a hundredth of a second, few clips if they are long. Where far more requests
 come than can be answered, they are let in late: those of the second half of a batch fill the queue
 as well, and wait half as long.
 """
 
 import asyncio
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -19,6 +21,11 @@ from mmalign.serving.refusal import RefusalError, busy, gone, stopping, unfit
 from mmalign.serving.worker import Outcome, Worker
 
 NO_ANSWER = "The model has no finite answer for a clip. Look for extreme feature values."
+
+FEWEST = 8
+"""So many clips may wait, however long they take: batches of fewer waste time."""
+
+SLOWLY = 1.02
 
 IsGone = Callable[[], bool]
 
@@ -58,12 +65,14 @@ class Microbatches:
         self._refused = 0
         self._opens = 0.0
         self._seconds = 0.0
+        self._each = math.inf  # seconds of computing a clip
+        self._room = limits.max_queue
         self.waiting = 0
         self.is_broken = False
 
     def admits(self) -> bool:
         """Whether one more request may come in; those that are on their way here count."""
-        if self.waiting + self._entering >= self._limits.max_queue:
+        if self.waiting + self._entering >= self._room:
             self._refused += 1
             return False
         if time.perf_counter() < self._opens:
@@ -113,7 +122,7 @@ class Microbatches:
 
     async def _compute(self, batch: list[Piece]) -> None:
         began = time.perf_counter()
-        is_crowded, self._refused = self._refused >= self._limits.max_queue, 0
+        is_crowded, self._refused = self._refused >= self._room, 0
         self._opens = began + self._seconds / 2 if is_crowded else began
         try:
             outcomes = await self._worker.compute([piece.clips for piece in batch])
@@ -123,6 +132,11 @@ class Microbatches:
             outcomes = [stopping() for _ in batch]
         self._seconds = time.perf_counter() - began
         self._opens = began
+        size = sum(len(piece.clips) for piece in batch)
+        # Of small batches a clip takes longer: what large ones took is forgotten slowly.
+        self._each = min(self._seconds / size, SLOWLY * self._each)
+        in_time = int(self._limits.queue_seconds / self._each)
+        self._room = min(self._limits.max_queue, max(FEWEST, in_time))
         for piece, outcome in zip(batch, outcomes, strict=True):
             _settle(piece, outcome)
 
