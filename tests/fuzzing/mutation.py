@@ -50,7 +50,7 @@ SWAPS: dict[type, type] = {
 SECOND = {"compiled": "solver", "portable": "solver", "inputs": "solver"}
 SECOND |= {"portable_newton": "newton_rule", "scored_band": "newton_rule"}
 """Whose tests are the next to notice, after a module's own."""
-CORE_SECONDS = 100
+CORE_SECONDS = 60
 SECONDS = 3600
 BYTES = 10 << 30
 """A mutant that computes or waits for ever, or fills the memory, is noticed, too."""

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzzing.mutation import ROOT, code_of, equivalent, places
+from tests.fuzzing import mutation
+from tests.fuzzing.mutation import ROOT, code_of, equivalent, places, succeeds
 
 
 def test_there_are_places_to_change():
@@ -37,6 +38,17 @@ def test_each_equivalent_mutant_is_a_change_of_today_s_source_and_has_a_reason()
     gone = set(equivalent()) - {place.name for place in places()}
     assert gone == set(), "edit or remove these entries of equivalent_mutants.toml"
     assert all(len(reason) > 20 for reason in equivalent().values())
+
+
+def test_a_mutant_that_never_ends_is_noticed(monkeypatch):
+    def spin():
+        while True:
+            pass
+
+    monkeypatch.setattr(mutation, "CORE_SECONDS", 1)
+    assert succeeds(lambda: True)
+    assert not succeeds(lambda: False)
+    assert not succeeds(spin)
 
 
 @pytest.mark.nightly
