@@ -13,8 +13,8 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from mmalign.serving.body import check_size, checked_kind, declared_size
-from mmalign.serving.predicting import IS_GONE, JSON_TYPE, PREDICT, Reply, answered, refused
+from mmalign.serving.body import JSON, check_size, checked_kind, declared_size
+from mmalign.serving.predicting import IS_GONE, PREDICT, Reply, answered, refused
 from mmalign.serving.refusal import RefusalError, busy, too_slow, unreadable
 from mmalign.serving.service import Service
 
@@ -39,7 +39,7 @@ def written(reply: Reply, *others: Header, is_last: bool) -> bytes:
 @cache
 def _head(status: int, is_last: bool) -> bytes:
     """The head of a reply, as far as it is always the same."""
-    headers = Reply(status, b"").headers | {"content-type": JSON_TYPE}
+    headers = Reply(status, b"").headers | {"content-type": JSON}
     headers |= {"connection": "close"} if is_last else {}
     lines = [f"HTTP/1.1 {status} {http.HTTPStatus(status).phrase}"]
     lines += [f"{name.lower()}: {value}" for name, value in headers.items()]

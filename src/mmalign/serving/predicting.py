@@ -7,7 +7,7 @@ from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 
-from mmalign.serving.body import checked_kind, read_body, reader_of
+from mmalign.serving.body import JSON, checked_kind, read_body, reader_of
 from mmalign.serving.microbatches import IsGone, never
 from mmalign.serving.refusal import RETRY_SECONDS, RefusalError
 from mmalign.serving.service import Service
@@ -16,7 +16,6 @@ PREDICT = "/v1/predict"
 IS_GONE = "mmalign.is_gone"
 """Where the scope of a request holds a function that tells whether its client has left."""
 
-JSON_TYPE = "application/json"
 FAILED = RefusalError(500, "failed", "The service failed; its log says why.")
 
 
@@ -56,7 +55,7 @@ async def predicted(request: Request, service: Service) -> Response:
         service.metrics.count_request("predict", refusal.status)
         return refusal_response(refusal)
     reply = await answered(kind, body, service, request.scope.get(IS_GONE, never))
-    return Response(reply.content, reply.status, reply.headers, JSON_TYPE)
+    return Response(reply.content, reply.status, reply.headers, JSON)
 
 
 def refused(refusal: RefusalError) -> Reply:
@@ -67,11 +66,11 @@ def refused(refusal: RefusalError) -> Reply:
 def refusal_response(refusal: RefusalError) -> Response:
     """What a client is told, by way of the app."""
     reply = refused(refusal)
-    return Response(reply.content, reply.status, reply.headers, JSON_TYPE)
+    return Response(reply.content, reply.status, reply.headers, JSON)
 
 
 def json_response(
     content: Any, status: int = 200, headers: dict[str, str] | None = None
 ) -> Response:
     """An answer in JSON."""
-    return Response(to_json(content), status, headers, JSON_TYPE)
+    return Response(to_json(content), status, headers, JSON)

@@ -26,6 +26,9 @@ PARTS = ("experts", "network")
 """Which kernels are kept, in a file each: they are compiled by processes of their own."""
 
 DIGEST = sha256().digest_size
+CODES = {"b": "?", "i": "bhiq", "u": "BHIQ", "f": " efd"}
+"""How `struct` writes numbers of a kind, of 1, 2, 4 and 8 bytes."""
+
 Kinds = list[tuple[str, int]]
 """Of each argument the type, and the dimensions of an array; -1 for a number."""
 
@@ -100,11 +103,7 @@ def _code(dtype: np.dtype, dims: int) -> str:
     """How `struct` writes an argument: an array by address and shape, a number in 64 bits."""
     if dims >= 0:
         return "Q" + "q" * dims
-    code = (
-        "?"
-        if dtype.kind == "b"
-        else {"i": "bhiq", "u": "BHIQ", "f": " efd"}[dtype.kind][dtype.itemsize.bit_length() - 1]
-    )
+    code = CODES[dtype.kind][dtype.itemsize.bit_length() - 1]
     return f"{code}{8 - dtype.itemsize}x"
 
 
