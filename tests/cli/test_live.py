@@ -12,7 +12,7 @@ from tests.test_progress import Terminal
 
 RECORD = {"epoch": 1, "losses": {"main": 0.5}, "valid": {"A": {"accuracy": 0.25}}}
 LINE = "epoch 1: valid A accuracy 0.250 | main 0.500"
-TRAINING = SimpleNamespace(total_epochs=3, config=SimpleNamespace(warm_up=0))
+TRAINING = SimpleNamespace(config=SimpleNamespace(epochs=3, warm_up_epochs=0))
 
 
 @pytest.fixture

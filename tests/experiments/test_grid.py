@@ -116,8 +116,8 @@ def test_done_failed_and_pending(tmp_path):
 def test_another_grid_is_refused_with_the_difference(tmp_path):
     tiny_grid(tmp_path / "grid")
     before = (tmp_path / "grid" / "grid.json").read_bytes()
-    with pytest.raises(MMAlignError, match=r"epochs was 2, is 3 .* Give another --out"):
-        tiny_grid(tmp_path / "grid", settings={**SETTINGS, "epochs": 3})
+    with pytest.raises(MMAlignError, match=r"epochs was 3, is 4 .* Give another --out"):
+        tiny_grid(tmp_path / "grid", settings={**SETTINGS, "epochs": 4})
     assert (tmp_path / "grid" / "grid.json").read_bytes() == before
 
 

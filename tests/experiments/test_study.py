@@ -15,7 +15,7 @@ STUDY = """
 title = "Small"
 survivals = [0.5]
 seeds = 2
-settings = {{ dim = 8, heads = 2, window = 2, batch_size = 16, epochs = 2, warm_up = 1 }}
+settings = {{ dim = 8, heads = 2, window = 2, batch_size = 16, epochs = 3, warm_up = 1 }}
 {more}
 [systems]
 "nothing" = {{ method = "zero-fill" }}

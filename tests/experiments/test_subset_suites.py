@@ -44,7 +44,7 @@ def test_a_suite_lists_systems_by_seeds_by_rates_each_in_a_place_of_its_own(suit
     assert len({entry.job.address("data") for entry in entries}) == len(entries)
     assert {entry.job.modalities for entry in entries} == {NAMES}
     epochs = {entry.job.config.method: entry.job.config.epochs for entry in entries}
-    assert epochs == {"experts": 1, "minirocket": 40, "lb": 1}
+    assert epochs == {"experts": 1, "minirocket": 41, "lb": 1}
     several = list_entries(DATA, scope(settings={"members": 3}), [suite])
     members = {entry.job.config.method: entry.job.config.members for entry in several}
     assert members == {"experts": 3, "minirocket": 1, "lb": 3}

@@ -12,7 +12,7 @@ from mmalign.experiments.systems import find_systems
 from tests.training.small import small_dataset
 
 PAIR = ("visible", "victim")
-SETTINGS = {"dim": 8, "heads": 2, "window": 2, "batch_size": 16, "epochs": 2, "warm_up": 1}
+SETTINGS = {"dim": 8, "heads": 2, "window": 2, "batch_size": 16, "epochs": 3, "warm_up": 1}
 
 
 def tiny_scope(**changes) -> Scope:

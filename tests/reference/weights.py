@@ -21,7 +21,7 @@ import mmalign
 from mmalign.data import TwinConfig, synthetic_twin
 
 TWIN = TwinConfig(clips=(40, 12, 4), shortest=5, longest=9, window=1, symbols=10, dim=6)
-SMALL = {"dim": 8, "heads": 2, "window": 3, "batch_size": 16, "epochs": 2, "warm_up": 1}
+SMALL = {"dim": 8, "heads": 2, "window": 3, "batch_size": 16, "epochs": 3, "warm_up": 1}
 METHODS = (
     "mmalign",
     "mfm",

@@ -14,7 +14,7 @@ from mmalign.runs.result import RESULT
 from mmalign.training.config import STRONG
 from tests.training.small import poisoned, small_dataset, small_protocol, small_run, weights
 
-NAMED = {**STRONG, "centre": "visible", "differences": "victim", "epochs": 2, "members": 2}
+NAMED = {**STRONG, "centre": "visible", "differences": "victim", "epochs": 3, "members": 2}
 """The twin's steps are no signal: `auto` would leave them as they are."""
 
 

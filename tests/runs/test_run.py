@@ -276,6 +276,22 @@ def test_a_window_that_cannot_reach_is_told_before_anything_is_written(tmp_path)
     assert not (tmp_path / "run").exists()
 
 
+def test_epochs_are_all_epochs(tmp_path):
+    result = small_run(tmp_path / "run", epochs=5, patience=5).execute(ignore)
+    assert result["epochs"] == 5
+
+
+@pytest.mark.parametrize(
+    ("epochs", "warm_up", "warm"), [(1, 1, 0), (2, 1, 1), (3, 9, 2), (2, 0, 0)]
+)
+def test_the_last_epoch_is_no_warm_up(tmp_path, epochs, warm_up, warm):
+    changes = {"epochs": epochs, "warm_up": warm_up, "patience": 9}
+    records = []
+    small_run(tmp_path / "run", **changes).execute(lambda record, _: records.append(record))
+    denoised = [record["epoch"] for record in records if "missing" in record["losses"]]
+    assert denoised == list(range(warm + 1, epochs + 1))
+
+
 def test_patience_starts_after_the_warm_up(tmp_path):
     result = small_run(tmp_path / "run", warm_up=5, patience=2, epochs=20).execute(ignore)
     assert result["epochs"] >= 7

@@ -40,7 +40,7 @@ SETTINGS = {
     "window": 1,
     "learning_rate": 3e-3,
     "fit_learning_rate": 1e-2,
-    "epochs": 12,
+    "epochs": 15,
     "warm_up": 3,
     "patience": 12,
     "batch_size": 20,

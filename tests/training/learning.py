@@ -26,7 +26,7 @@ SETTINGS = {
     "window": WINDOW,
     "learning_rate": 3e-3,
     "fit_learning_rate": 3e-3,
-    "epochs": 24,
+    "epochs": 25,
 }
 
 

@@ -26,7 +26,7 @@ def small_dataset() -> Dataset:
 
 
 def small_config(**changes) -> Config:
-    defaults = {"dim": 8, "heads": 2, "window": 2, "batch_size": 16, "epochs": 3, "warm_up": 1}
+    defaults = {"dim": 8, "heads": 2, "window": 2, "batch_size": 16, "epochs": 4, "warm_up": 1}
     return Config(**(defaults | changes))
 
 

@@ -36,14 +36,14 @@ class LiveLine(Display):
             # Opened with the first epoch: before, the run directory must be left to the run.
             self.writer = self.writer or self.events()
             _write_events(record, self.writer)
-        text = epoch_line(record, training.config.warm_up)
+        text = epoch_line(record, training.config.warm_up_epochs)
         if not sys.stderr.isatty():
             typer.echo(text, err=True)
             return
         if not self.has_total:
             # Only a bar that has shown an epoch is worth keeping; the first one makes way for it.
             self.stop()
-            self.bar = start_bar("", training.total_epochs, is_kept=True)
+            self.bar = start_bar("", training.config.epochs, is_kept=True)
             self.has_total = True
         self.bar.update(self.bar.task_ids[0], completed=record["epoch"], description=text)
 

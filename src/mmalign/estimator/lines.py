@@ -11,7 +11,7 @@ def epoch_line(record: dict[str, Any], warm_up: int = 0) -> str:
 
     Args:
         record: What the epoch found.
-        warm_up: How many epochs come before the `epochs` of the config.
+        warm_up: How many epochs, from the first on, are warm-up.
     """
     shown = []
     for setting, metrics in record["valid"].items():

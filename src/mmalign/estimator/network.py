@@ -144,10 +144,9 @@ class NetworkMMAlign(MMAlign):
             validations={"valid": dataset["valid"]},
             device=choose_device(self.device),
         )
+        warm_up = self.config.warm_up_epochs
         try:
-            training.run(
-                lambda record: say(epoch_line(record, self.config.warm_up)) if verbose else None
-            )
+            training.run(lambda record: say(epoch_line(record, warm_up)) if verbose else None)
         except TrainingError as error:
             epochs = len(training.state.history)
             if epochs:

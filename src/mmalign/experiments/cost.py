@@ -21,8 +21,7 @@ def relative_cost(job: Job) -> float:
     if config.method == EXPERTS:
         return EXPERTS_COST * (1 + job.survival) * (1 + config.members) / 2
     epoch = find_method(config.method).cost * (1 + job.survival) + 0.5 * config.both_passes
-    epochs = config.members * (config.warm_up + config.epochs)
-    return epochs * (epoch + config.window / 64)
+    return config.members * config.epochs * (epoch + config.window / 64)
 
 
 def longest_first(jobs: Mapping[str, Job]) -> dict[str, Job]:

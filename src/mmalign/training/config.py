@@ -28,8 +28,8 @@ class Config(BackboneConfig):
         method: Who imputes; `mmalign methods` lists them.
         window: Radius of the alignment band (the paper's W).
         epsilon: Entropic regularisation of the solver (the paper's mu).
-        epochs: Most epochs of denoising training.
-        warm_up: Epochs on the complete split before it.
+        epochs: Most epochs of training, the warm-up included.
+        warm_up: How many of them come first, on the complete split alone; the last is never one.
         patience: Epochs without a better validation score before training stops.
         batch_size: Clips a batch.
         learning_rate: Step size for the backbone (eta_main).
@@ -62,7 +62,7 @@ class Config(BackboneConfig):
     method: str = "mmalign"
     window: int = 8
     epsilon: float = 0.1
-    epochs: int = 40
+    epochs: int = 41
     warm_up: int = 1
     patience: int = 10
     batch_size: int = 32
@@ -114,6 +114,11 @@ class Config(BackboneConfig):
             problems.append(f"seed must be below 2**32, got {self.seed}")
         if problems:
             raise ConfigError(problems)
+
+    @property
+    def warm_up_epochs(self) -> int:
+        """The first epochs, on the complete split alone; at least one epoch comes after them."""
+        return min(self.warm_up, self.epochs - 1)
 
 
 IMPROVED = {"both_passes": True, "step_contrast_weight": 1.0}

@@ -185,17 +185,12 @@ class Training:
         self.state = TrainingState(members, {name: Selection() for name in validations})
         self.predictor = Predictor(models[0], dataset.task, others=tuple(models[1:]))
 
-    @property
-    def total_epochs(self) -> int:
-        """Warm-up and denoising epochs, if patience lasts."""
-        return self.config.warm_up + self.config.epochs
-
     def is_finished(self) -> bool:
         """Whether there is nothing left to do."""
         epoch = len(self.state.history)
-        if epoch >= self.total_epochs or self.config.keep == "last":
-            return epoch >= self.total_epochs
-        patience, warm_up = self.config.patience, self.config.warm_up
+        if epoch >= self.config.epochs or self.config.keep == "last":
+            return epoch >= self.config.epochs
+        patience, warm_up = self.config.patience, self.config.warm_up_epochs
         return all(
             selection.is_exhausted(epoch, patience=patience, warm_up=warm_up)
             for selection in self.state.selections.values()

@@ -78,7 +78,7 @@ class Member:
         stream = (self.config.seed * 1_000_003 + epoch) * 1009 + self.world.rank
         torch.manual_seed(stream % 2**63)
         complete = self.streams(self.complete, epoch)
-        if epoch <= self.config.warm_up:
+        if epoch <= self.config.warm_up_epochs:
             self.recipe.start_epoch(epoch, updates=len(self.complete))
             self.model.train()
             self.algorithm.warm_up(complete)

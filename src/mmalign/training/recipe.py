@@ -52,8 +52,8 @@ class Recipe:
     def _set_rates(self) -> None:
         if self.config.schedule == "constant":
             return
-        epochs = self.config.warm_up + self.config.epochs
-        share = rate_share((self.epoch - 1 + (self.done + 0.5) / self.updates) / epochs)
+        done = self.epoch - 1 + (self.done + 0.5) / self.updates
+        share = rate_share(done / self.config.epochs)
         set_rate(self.optimizers.main, share * self.config.learning_rate)
         if self.optimizers.fit is not None:
             set_rate(self.optimizers.fit, share * self.config.fit_learning_rate)

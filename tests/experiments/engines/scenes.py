@@ -37,7 +37,7 @@ def big_grid(place: Path, name: str) -> Grid:
         place / name,
         place / "data",
         seeds=[0, 1, 2, 3],
-        settings={**SETTINGS, "epochs": 3},
+        settings={**SETTINGS, "epochs": 4},
     )
 
 
@@ -175,7 +175,7 @@ def sharing(place: Path) -> dict:
 
 def lost_workers(place: Path) -> dict:
     """A job whose worker is killed is tried once more; killed again, it has failed."""
-    grid = tiny_grid(place / "lost", place / "data", settings={**SETTINGS, "epochs": 5})
+    grid = tiny_grid(place / "lost", place / "data", settings={**SETTINGS, "epochs": 6})
     told = place / "lost.json"
     unlucky, unlikely = list(grid.jobs)[:2]
 
