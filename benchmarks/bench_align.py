@@ -5,6 +5,7 @@ One thread; contenders take turns in one process; medians of CPU time. Run it as
     python benchmarks/bench_align.py
 """
 
+import argparse
 import itertools
 import json
 import subprocess
@@ -21,35 +22,17 @@ from torch import Tensor
 
 from mmalign.align import fit_loss, impute, is_inside, solve
 from mmalign.align.band import band_columns
+from turns import take_turns
 
 BATCH, DIM, WINDOW = 32, 32, 8
-TURN_SECONDS = 0.02
 GROWTH_LENGTHS = (256, 1024, 4096, 16384, 65536)
 
 Contenders = dict[str, Callable[[], object]]
 
 
-def take_turns(contenders: Contenders, *, rounds: int) -> dict[str, float]:
+def median_milliseconds(contenders: Contenders, *, rounds: int) -> dict[str, float]:
     """Median CPU milliseconds of each contender, in turns so that noise hits all alike."""
-    repeats = {name: calibrated_repeats(run) for name, run in contenders.items()}
-    seconds: dict[str, list[float]] = {name: [] for name in contenders}
-    for _ in range(rounds):
-        for name, run in contenders.items():
-            seconds[name].append(cpu_seconds(run, repeats[name]))
-    return {name: 1e3 * float(np.median(times)) for name, times in seconds.items()}
-
-
-def calibrated_repeats(run: Callable[[], object]) -> int:
-    """Calls that fill a turn; a first call warms up JIT, caches and allocator."""
-    run()
-    return max(1, int(TURN_SECONDS / max(cpu_seconds(run, 1), 1e-6)))
-
-
-def cpu_seconds(run: Callable[[], object], repeats: int) -> float:
-    start = time.process_time()
-    for _ in range(repeats):
-        run()
-    return (time.process_time() - start) / repeats
+    return {n: 1e3 * times.median for n, times in take_turns(contenders, rounds).items()}
 
 
 def report(line: str, ratio: float, bar: float, moonshot: float | None = None) -> None:
@@ -126,7 +109,7 @@ def bench_fixed_iterations() -> None:
         source, target = draw_pair(length, torch.float32, likeness=0)
         lengths = ragged_lengths(length)
         pot = PotProblem(source, target, lengths, 0.1)
-        times = take_turns(
+        times = median_milliseconds(
             {
                 "POT kernel": lambda pot=pot: pot.kernel(iterations=10, tolerance=0),
                 "POT sinkhorn": lambda pot=pot: pot.variant("sinkhorn", iterations=10, tolerance=0),
@@ -148,7 +131,7 @@ def bench_tolerance() -> None:
         source, target = draw_pair(100, torch.float64, likeness=likeness)
         lengths = ragged_lengths(100) if ragged else torch.full((BATCH,), 100)
         pot = PotProblem(source, target, lengths, 0.1)
-        times = take_turns(
+        times = median_milliseconds(
             {
                 "POT kernel": lambda pot=pot: pot.kernel(iterations=100_000, tolerance=1e-6),
                 "POT per clip": lambda pot=pot: pot.per_clip(tolerance=1e-6),
@@ -240,7 +223,7 @@ def bench_carry() -> None:
     def fitting(run: Callable[..., Tensor]) -> Callable[[], None]:
         return lambda: torch.autograd.grad(run(predicted, plan, lengths), predicted)
 
-    times = take_turns(
+    times = median_milliseconds(
         {
             "impute": imputing(lambda a, z, n: impute(a, z, source_lengths=n)),
             "impute rows": imputing(dense_impute),
@@ -303,7 +286,7 @@ def measure_length(length: int, tolerance: float) -> dict[str, float]:
 
 
 def in_own_process(length: int, tolerance: float) -> dict[str, float]:
-    command = [sys.executable, __file__, str(length), str(tolerance)]
+    command = [sys.executable, __file__, "--length", str(length), str(tolerance)]
     answer = subprocess.run(command, check=True, capture_output=True, text=True)
     return json.loads(answer.stdout.splitlines()[-1])
 
@@ -329,10 +312,13 @@ def bench_length() -> None:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--length", nargs=2, help=argparse.SUPPRESS)  # steps and tolerance
+    alone = parser.parse_args().length
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    if len(sys.argv) > 1:
-        print(json.dumps(measure_length(int(sys.argv[1]), float(sys.argv[2]))))
+    if alone:
+        print(json.dumps(measure_length(int(alone[0]), float(alone[1]))))
         return
     bench_fixed_iterations()
     bench_tolerance()

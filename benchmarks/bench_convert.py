@@ -1,9 +1,12 @@
-"""Peak memory and time of converting a large pickle: `bench_convert.py [GIGABYTES]`.
+"""How much memory and time it takes to convert a large pickle.
+
+Run: python benchmarks/bench_convert.py [--gigabytes N]
 
 Writes a pickle in MISA's layout (float64, as the originals) with word vectors beside it, converts
 it in a process of its own, and prints the peak resident memory over the size of the file.
 """
 
+import argparse
 import pickle
 import subprocess
 import sys
@@ -45,11 +48,22 @@ def write_pickle(folder: Path, gigabytes: float) -> Path:
 
 
 def main() -> None:
-    gigabytes = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--gigabytes", type=float, default=1.0, help="of the pickle")
+    parser.add_argument("--write", type=Path, help=argparse.SUPPRESS)  # in a process of its own
+    chosen = parser.parse_args()
+    if chosen.write:
+        write_pickle(chosen.write, chosen.gigabytes)
+    else:
+        convert(chosen.gigabytes)
+
+
+def convert(gigabytes: float) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        child = subprocess.run(
-            [sys.executable, __file__, "write", temporary, str(gigabytes)], check=True
+        subprocess.run(
+            [sys.executable, __file__, "--write", temporary, "--gigabytes", str(gigabytes)],
+            check=True,
         )
         size = (folder / "train.pkl").stat().st_size
         started = time.monotonic()
@@ -68,7 +82,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["write"]:
-        write_pickle(Path(sys.argv[2]), float(sys.argv[3]))
-    else:
-        main()
+    main()

@@ -1,6 +1,6 @@
 """A grid of 20 runs with one worker and with two: are both cores busy, and is it worth it?
 
-Run: python benchmarks/bench_grid.py [ROUNDS]
+Run: python benchmarks/bench_grid.py [--rounds N]
 Bars, on two cores: both busy >= 85 % of the time, start-up included; two workers >= 1.7 x the
 throughput of one.
 
@@ -8,6 +8,7 @@ Where others want the cores, too, look at the second pair of figures: time that 
 waiting for a core is read from the kernel (schedstat), counts as busy, and is taken off the clock.
 """
 
+import argparse
 import statistics
 import subprocess
 import sys
@@ -99,7 +100,9 @@ def measure(workers: int) -> Measured:
 
 
 def main() -> None:
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=1, help="of the grid with one and two")
+    rounds = parser.parse_args().rounds
     found: dict[int, list[Measured]] = {1: [], 2: []}
     for number in range(rounds):
         for workers in (1, 2) if number % 2 == 0 else (2, 1):  # interleaved, in turn

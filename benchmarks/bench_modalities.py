@@ -145,7 +145,7 @@ def print_accuracies(seeds: int) -> None:
 
 def main() -> None:
     torch.set_num_threads(1)
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--twin", action="store_true", help="accuracy instead of cost")
     parser.add_argument("--seeds", type=int, default=6)
     given = parser.parse_args()

@@ -7,6 +7,7 @@ Run: python benchmarks/bench_training.py
 Bars: one MOSI run (40 epochs, survival 10 %) takes at most 4 minutes on one core.
 """
 
+import argparse
 from collections.abc import Callable
 
 import numpy as np
@@ -26,6 +27,7 @@ from turns import take_turns
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     torch.set_num_threads(1)
     dataset = mosi_like()
     half = Protocol(visible="text", victim="visual", survival=0.5).apply(dataset)["train"]
