@@ -36,6 +36,30 @@ def test_every_subset_has_an_answer_and_more_modalities_do_not_hurt(model):
     assert set(model.predict(only(TEST, "voice"))) <= {0, 1, 2}
 
 
+def classes_shown_once(count: int) -> list[Clip]:
+    """Pose and wrist show the class as a pace; every clip has a class of its own."""
+    clips = []
+    for row in range(count):
+        paces = np.arange(24)[:, None] * (0.3 + 0.15 * row)
+        sequences = {"pose": np.sin(paces + np.arange(3)), "wrist": np.cos(paces + np.arange(2))}
+        clips.append(Clip(f"clip{row}", f"class{row}", sequences))
+    return clips
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_classes_that_nobody_else_has_shown_are_recognised_all_the_same(small, repeats):
+    """One clip a class, or who it is with groups by person: nothing can be left out to ask about.
+
+    Weights of 0 would answer the first class for every clip.
+    """
+    shown = classes_shown_once(8)
+    train = [replace(clip, id=f"{clip.id}-{n}") for clip in shown for n in range(repeats)]
+    groups = None if repeats == 1 else lambda clip_id: clip_id.split("-")[0]
+    model = Experts(seed=0).fit(train, groups=groups)
+    for names in (("pose",), ("wrist",), ("pose", "wrist")):
+        assert model.score(only(shown, *names))["accuracy"] > 0.8
+
+
 def test_absent_null_and_masked_are_the_same(model):
     absent = only(TEST, "pose", "wrist")
     null = [replace(c, sequences={**c.sequences, "voice": None}) for c in absent]

@@ -10,7 +10,7 @@ from mmalign.data.task import Classification
 from mmalign.experts import RidgeExpert
 from mmalign.experts.contract import Lesson
 from mmalign.experts.ridge import Fit, Ridge
-from mmalign.experts.ridge_expert import PATTERNS, _centred_in_doubt, choose_sense
+from mmalign.experts.ridge_expert import MANY_GROUPS, PATTERNS, _centred_in_doubt, choose_sense
 from mmalign.experts.soundness import _feature_counts
 
 TASK = Classification(("first", "second"))
@@ -91,22 +91,34 @@ def test_the_count_of_features_knows_that_windows_were_left_out(lean):
     assert sum(_feature_counts(lean[0])) == len(lean[0].ridge.weights)
 
 
-def test_one_person_alone_does_not_speak_against_centring():
-    """Over clips the difference is clear; over people it is not."""
-    groups = np.repeat(np.arange(3), 20)
-    clips = [np.zeros((4, 1), np.float32)] * 60
-    lesson = Lesson(clips, np.zeros(60, int), TASK, groups, seed=0)
-    right, wrong = np.tile([1.0, -1.0], (60, 1)), np.tile([-1.0, 1.0], (60, 1))
+def left_when_centring_spoils(spoiled, groups):
+    """Which of centring and not is left, if centred clips are wrong where it is spoiled."""
+    clips = [np.zeros((4, 1), np.float32)] * len(groups)
+    lesson = Lesson(clips, np.zeros(len(groups), int), TASK, groups, seed=0)
+    right, wrong = np.tile([1.0, -1.0], (len(groups), 1)), np.tile([-1.0, 1.0], (len(groups), 1))
     plain = Sense(centre=False, own_scale=False, smooth=True)
 
     def tried(held_out, *, centre):
         fit = Fit(Ridge(np.zeros(1), np.ones(1), np.zeros((1, 2)), np.zeros(2)), held_out, 1.0)
         return fit, (replace(plain, centre=centre), 84)
 
-    for spoiled, expected in ((groups == 0, True), (groups >= 0, False)):
-        centred = tried(np.where(spoiled[:, None], wrong, right), centre=True)
-        kept = _centred_in_doubt(lesson, groups, [tried(right, centre=False), centred])
-        assert [sense.centre for _, (sense, _) in kept] == [expected]
+    centred = tried(np.where(spoiled[:, None], wrong, right), centre=True)
+    left = _centred_in_doubt(lesson, groups, [tried(right, centre=False), centred])
+    return [sense.centre for _, (sense, _) in left]
+
+
+def test_one_person_alone_does_not_speak_against_centring():
+    """Over clips the difference is clear; over people it is not."""
+    groups = np.repeat(np.arange(3), 20)
+    assert left_when_centring_spoils(groups == 0, groups) == [True]
+    assert left_when_centring_spoils(groups >= 0, groups) == [False]
+
+
+def test_many_people_need_no_benefit_of_the_doubt():
+    groups = np.repeat(np.arange(MANY_GROUPS), 3)
+    assert left_when_centring_spoils(groups == 0, groups) == [False, True]
+    fewer = groups[3:]
+    assert left_when_centring_spoils(fewer == 1, fewer) == [True]
 
 
 @pytest.mark.parametrize(("channels", "banks"), [(1, 1), (2, 2)])

@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Float, Int64, Shaped
 
 from mmalign.data.grouping import Groups, with_groups
 from mmalign.data.intake import (
@@ -31,6 +31,7 @@ from mmalign.experts.modality import ModalityExperts, learn_modality
 from mmalign.experts.panel import Learn, Panel, learn_panel, steps_of
 from mmalign.experts.saving import Card, load_experts, pack_panel, save_experts, unpack_panel
 from mmalign.experts.senses import Senses
+from mmalign.experts.weights import shown_by_others
 
 
 class Experts:
@@ -290,5 +291,12 @@ def _lesson(split: Split, name: str, task: Task) -> Lesson:
         )
     own = None if split.groups is None else np.array(split.groups)[rows]
     groups = None if own is None else np.unique(own, return_inverse=True)[1]
-    is_grouped = groups is not None and len(np.unique(groups)) > 1
-    return Lesson(steps, split.labels[rows], task, groups if is_grouped else None, seed=0)
+    labels = split.labels[rows]
+    return Lesson(steps, labels, task, groups if _can_tell(groups, labels, task) else None, seed=0)
+
+
+def _can_tell(groups: Int64[np.ndarray, " clips"] | None, labels: Labels, task: Task) -> bool:
+    """Whether groups can be left out: there are some, and others have shown their classes."""
+    if groups is None or len(np.unique(groups)) == 1:
+        return False
+    return task.outputs == 1 or bool(shown_by_others(np.asarray(labels), groups).any())

@@ -15,7 +15,13 @@ from mmalign.experts.contract import Evidence, Lesson
 from mmalign.experts.joint import FEWEST, candidates, held_out_by_few, is_clearly_better, joined
 from mmalign.experts.modality import ModalityExperts
 from mmalign.experts.threads import learning_on_one_thread, reading_on_one_thread
-from mmalign.experts.weights import Held, Weights, fit_weights, trust_by_clips
+from mmalign.experts.weights import (
+    Held,
+    Weights,
+    fit_weights,
+    shown_by_others,
+    trust_by_clips,
+)
 
 MOST_MODALITIES = 16
 """Of which every subset has weights: one more, and there are twice as many."""
@@ -120,7 +126,7 @@ def _learn_panel(split: Split, lessons: Mapping[str, Lesson], learn: Learn) -> P
         for size in range(1, len(everything) + 1)
         for subset in itertools.combinations(everything, size)
     ]
-    held = {names: _held(panel, names, split) for names in panel.members}
+    held = {names: _held(panel, names, split, lessons) for names in panel.members}
     weights = {subset: _weights(panel, subset, held, labels) for subset in subsets}
     return replace(panel, weights=weights)
 
@@ -133,8 +139,9 @@ def _with_joints(
         rows = np.flatnonzero(split.has_all(names))
         if len(rows) < FEWEST:
             continue
-        lesson = _joint_lesson(panel, names, split, rows, lessons[names[0]])
-        held = np.stack([_held(panel, n, split)[rows] for n in panel.members_of(names)])
+        clips = panel.sequences(names, split, rows)
+        lesson = replace(_lesson(names, split, lessons), clips=clips, given={})
+        held = np.stack([_held(panel, n, split, lessons)[rows] for n in panel.members_of(names)])
         joint = held_out_by_few(lesson) - panel.centre
         if is_clearly_better(held, joint, labels[rows], panel.task):
             experts = learn("+".join(names), lesson)
@@ -142,17 +149,20 @@ def _with_joints(
     return panel
 
 
-def _joint_lesson(panel: Panel, names: Names, split: Split, rows: Rows, lesson: Lesson) -> Lesson:
-    """What the clips at these rows teach, their modalities read side by side."""
-    own = np.flatnonzero(split.is_present(names[0]))
-    chosen = np.searchsorted(own, rows)
-    return replace(lesson.part(chosen), clips=panel.sequences(names, split, rows), given={})
+def _lesson(names: Names, split: Split, lessons: Mapping[str, Lesson]) -> Lesson:
+    """What clips that have all of these modalities teach about the first."""
+    own, rows = (np.flatnonzero(split.has_all(some)) for some in (names[:1], names))
+    return lessons[names[0]].part(np.searchsorted(own, rows))
 
 
-def _held(panel: Panel, names: Names, split: Split) -> Evidence:
-    """What a member says of training clips left out, as deviations; NaN where it cannot."""
+def _held(panel: Panel, names: Names, split: Split, lessons: Mapping[str, Lesson]) -> Evidence:
+    """What a member says of training clips left out, as deviations; NaN where it cannot know."""
+    said = panel.members[names].held_out - panel.centre
+    if panel.task.outputs > 1:
+        lesson = _lesson(names, split, lessons)
+        said[~shown_by_others(np.asarray(lesson.labels), lesson.groups)] = np.nan
     held = np.full((len(split), panel.task.outputs), np.nan)
-    held[split.has_all(names)] = panel.members[names].held_out - panel.centre
+    held[split.has_all(names)] = said
     return held
 
 

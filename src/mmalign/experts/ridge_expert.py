@@ -24,6 +24,8 @@ CLEARLY = 0.95
 """Windows are left out where that brings the error below this share of what it was."""
 CLEAR = 0.975
 """How sure it must be that keeping a clip's own mean is better, by a t-test over groups."""
+MANY_GROUPS = 20
+"""So many people or videos tell what a clip's own mean will be for the next one."""
 
 Tried = tuple[Fit, tuple[Sense, int]]
 """A fit, and the sense and number of pattern features that it was made with."""
@@ -128,7 +130,7 @@ def choose_sense(lesson: Lesson, *, smooth: bool) -> tuple[Sense, int]:
 
     Of a signal whose groups are known, clips lose their own mean unless they clearly do better with
     it: where somebody stood or how a watch was worn is much of that mean, and a few people cannot
-    tell what it will be for the next one.
+    tell what it will be for the next one. Many people or videos can: there is no doubt to give.
     """
     lesson, given = _shortened(lesson), lesson.given
     tried = [(_tried(lesson, *choice), choice) for choice in _candidates(lesson, smooth)]
@@ -152,15 +154,18 @@ def choose_sense(lesson: Lesson, *, smooth: bool) -> tuple[Sense, int]:
 def _centred_in_doubt(
     lesson: Lesson, groups: Int64[np.ndarray, " clips"], tried: Sequence[Tried]
 ) -> list[Tried]:
-    """Those that centre clips, unless the best of the others does clearly better."""
+    """Those that centre clips, unless the best of the others does clearly better; all if many."""
     from scipy.special import stdtrit  # which predictions need not wait for
 
+    present = np.unique(groups)
+    if len(present) >= MANY_GROUPS:
+        return list(tried)
     centred = [one for one in tried if one[1][0].centre]
     others = [one for one in tried if not one[1][0].centre]
     best, other = (max(some, key=lambda one: _skill(lesson, one[0])) for some in (centred, others))
     gains = _losses(lesson, best[0]) - _losses(lesson, other[0])
     # Clips of one person are alike: what people differ by says how sure this is.
-    means = np.array([gains[groups == group].mean() for group in np.unique(groups)])
+    means = np.array([gains[groups == group].mean() for group in present])
     error = float(means.std(ddof=1)) / len(means) ** 0.5
     return others if float(means.mean()) > stdtrit(len(means) - 1, CLEAR) * error else centred
 
