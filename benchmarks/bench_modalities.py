@@ -16,6 +16,7 @@ import torch
 
 from mmalign.data import Dataset, Split
 from mmalign.data.joint_twin import JointTwinConfig, joint_twin
+from mmalign.experts import Experts
 from mmalign.training.loop import Training
 from mmalign.training.methods import configure, find_method, seen_subset
 from mosi_like import mosi_like
@@ -90,12 +91,13 @@ def subsets(names: tuple[str, ...]) -> list[tuple[str, ...]]:
     return [subset for count in counts for subset in itertools.combinations(names, count)]
 
 
-def accuracies(seed: int) -> dict[tuple[str, ...], tuple[float, float]]:
-    """For each subset the accuracy of the one model and of the dedicated network."""
+def accuracies(seed: int) -> dict[tuple[str, ...], dict[str, float]]:
+    """For each subset the accuracy of one network, of experts, and of a dedicated network."""
     data = joint_twin(JointTwinConfig(seed=seed))
     masked = with_missing(data, 0.3, seed)
     settings = {**RECIPE, "seed": seed}
     one = trained(masked, {**settings, "method": "mmalign", "both_passes": True}, data.modalities)
+    experts = Experts(seed=seed).fit(masked["train"])
     found = {}
     for subset in subsets(data.modalities):
         hidden = [name for name in data.modalities if name not in subset]
@@ -103,10 +105,11 @@ def accuracies(seed: int) -> dict[tuple[str, ...], tuple[float, float]]:
         for name in hidden:
             test = test.without(name, test.ids)
         dedicated = trained(masked, {**settings, "method": "lb"}, subset)
-        found[subset] = (
-            one.evaluate(test)["accuracy"],
-            dedicated.evaluate(data.only(subset)["test"])["accuracy"],
-        )
+        found[subset] = {
+            "one network": 100 * one.evaluate(test)["accuracy"],
+            "experts": 100 * experts.score(test)["accuracy"],
+            "dedicated network": 100 * dedicated.evaluate(data.only(subset)["test"])["accuracy"],
+        }
     return found
 
 
@@ -126,21 +129,21 @@ def known(split: Split) -> Split:
 
 
 def print_accuracies(seeds: int) -> None:
-    rows: dict[tuple[str, ...], list[tuple[float, float]]] = {}
+    rows: dict[tuple[str, ...], list[dict[str, float]]] = {}
     for seed in range(seeds):
-        found = accuracies(seed)
-        for subset, pair in found.items():
-            rows.setdefault(subset, []).append(pair)
-        shown = ", ".join(f"{'+'.join(s)} {100 * (a - b):+.1f}" for s, (a, b) in found.items())
-        print(f"seed {seed}, one model minus dedicated: {shown}", flush=True)
-    for subset, pairs in rows.items():
-        one, dedicated = (100 * np.mean([p[side] for p in pairs]) for side in (0, 1))
-        spread = 100 * np.std([p[0] - p[1] for p in pairs], ddof=1) if len(pairs) > 1 else 0.0
-        print(
-            f"{'+'.join(subset):10} one model {one:5.1f}, dedicated {dedicated:5.1f}, "
-            f"difference {one - dedicated:+5.1f} (sd {spread:.1f}; bar -1.0)",
-            flush=True,
-        )
+        for subset, found in accuracies(seed).items():
+            rows.setdefault(subset, []).append(found)
+            told = ", ".join(f"{name} {value:.1f}" for name, value in found.items())
+            print(f"seed {seed}, {'+'.join(subset)}: {told}", flush=True)
+    for subset, found in rows.items():
+        means = {name: np.array([row[name] for row in found]) for name in found[0]}
+        dedicated = means.pop("dedicated network")
+        told = f"{'+'.join(subset):10} dedicated network {dedicated.mean():5.1f}"
+        for name, values in means.items():
+            apart = values - dedicated
+            spread = apart.std(ddof=1) if len(apart) > 1 else 0.0
+            told += f", {name} {values.mean():5.1f} ({apart.mean():+.1f}, sd {spread:.1f})"
+        print(f"{told} (bar -1.0)", flush=True)
 
 
 def main() -> None:

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from mmalign.data.clip import Clip
+from mmalign.data.joint_twin import JointTwinConfig, joint_twin
+from mmalign.errors import CorruptArtifactError
 from mmalign.experts import Experts
 from mmalign.experts.joint import joined
 from tests.experts.made import made_clips
@@ -32,6 +34,22 @@ def test_a_relation_is_noticed_and_learned(model):
     assert model.score(related(200, 1))["accuracy"] >= 0.9
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_relation_between_what_clips_are_like_on_average_is_noticed(seed):
+    """A modality tells nothing alone, so whether it loses its clips' means is up to chance."""
+    twin = joint_twin(JointTwinConfig(modalities=2, seed=seed, clips=(200, 1, 400)))
+    model = Experts(seed=seed, epochs=4).fit(twin["train"])
+    assert ("m1", "m2") in model.fitted.members
+    assert model.score(twin["test"])["accuracy"] >= 0.95
+
+
+def test_a_relation_of_three_is_made_of_pairs():
+    twin = joint_twin(JointTwinConfig(clips=(400, 1, 400)))
+    model = Experts(epochs=4).fit(twin["train"])
+    assert model.score(twin["test"])["accuracy"] >= 0.95
+    assert 0.4 < model.score(twin["test"].only(["m1", "m3"]))["accuracy"] < 0.6
+
+
 def test_one_of_them_alone_is_near_chance_and_unsure(model):
     alone = [Clip(c.id, c.label, {"left": c.sequences["left"]}) for c in related(200, 1)]
     assert model.score(alone)["accuracy"] < 0.65
@@ -43,6 +61,14 @@ def test_what_is_joined_is_saved(model, tmp_path):
     clips = related(5, 2)
     again = Experts.load(tmp_path / "model")
     assert np.array_equal(again.evidence(clips), model.evidence(clips))
+
+
+def test_joint_experts_of_an_earlier_version_are_refused(model):
+    """They read clips less their means, where a sense said so, and would answer differently."""
+    payload, card = model.packed()
+    del card["format"]
+    with pytest.raises(CorruptArtifactError, match="train it again"):
+        Experts.unpacked(payload, card)
 
 
 def test_modalities_that_add_up_are_not_joined():

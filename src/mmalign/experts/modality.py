@@ -72,8 +72,13 @@ class ModalityExperts:
         return np.asarray(mean if fixed.shape[1] == 1 else 2 * AGREEMENT * mean)
 
     def read(self, clips: Sequence[Steps]) -> Sequence[Steps]:
-        """The sequences without gaps, centred and scaled as the sense says."""
-        return self.ridge.inputs[0](all_without_gaps(clips, smooth=self.sense.smooth))
+        """The sequences without gaps, scaled as the sense says, for an expert of several.
+
+        Clips keep their means whatever the sense says: a modality that tells nothing by itself
+        cannot tell what matters beside another one.
+        """
+        whole = all_without_gaps(clips, smooth=self.sense.smooth)
+        return whole.with_rows(whole.rows / self.ridge.inputs[0].scale)
 
 
 def batches_by_length(lengths: Sequence[int]) -> Iterator[list[int]]:

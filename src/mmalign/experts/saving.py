@@ -29,6 +29,8 @@ FILES = frozenset({WEIGHTS, CARD})
 ARRAYS = "arrays_sha256"
 WHOLE = ("patterns", "centre", "dilations", "kernels", "channels")
 """Arrays of whole numbers or of yes and no; all others hold floats."""
+FORMAT = 2
+"""Of a card. In the first, joint experts read clips centred as each modality's sense says."""
 
 
 UNFIT = (
@@ -45,6 +47,7 @@ def pack_panel(panel: Panel, *, seed: int, epochs: int) -> tuple[bytes, Card]:
     """The arrays of a model as safetensors, and its card."""
     arrays = numbered_states(panel.members.values())
     card = {
+        "format": FORMAT,
         "task": task_to_json(panel.task),
         "centre": panel.centre,
         "seed": seed,
@@ -68,6 +71,10 @@ def unpack_panel(payload: bytes, card: Card) -> Panel:
         CorruptArtifactError: If arrays and card do not fit.
     """
     try:
+        if card.get("format", 1) != FORMAT and any(
+            len(m["modalities"]) > 1 for m in card["members"]
+        ):
+            raise ValueError("its joint experts are of another version: train it again")
         arrays = finite(load_arrays(payload))
         members = {
             tuple(described["modalities"]): restored_member(

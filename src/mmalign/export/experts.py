@@ -67,7 +67,10 @@ def _read(panel: Panel, names: Names, whole: dict[str, Sequences]) -> Sequences:
     """What a member reads: one modality as it is, or several side by side on the longest clock."""
     if len(names) == 1:
         return whole[names[0]]
-    parts = [_scaled(panel.members[name,].ridge.inputs[0], whole[name]) for name in names]
+    parts = []
+    for name in names:
+        scale = panel.members[name,].ridge.inputs[0].scale
+        parts.append(whole[name].with_steps(whole[name].steps / scale))
     graph = parts[0].graph
     lengths = graph.op("Max", *(part.lengths for part in parts))
     times = graph.range(graph.op("Max", *(part.steps.size(1) for part in parts)))
