@@ -11,6 +11,10 @@ SHORTENED = 3
 """Letters that stand for a word that begins with them: `acc` for `accelerometer`."""
 
 
+SYNONYMS = (frozenset({"visual", "vision"}), frozenset({"acoustic", "audio"}))
+"""Words that corpora of speakers use for the same modality."""
+
+
 def meant(name: str, known: Iterable[str]) -> str | None:
     """The known name that is closest to one that is not known, if any may have been meant.
 
@@ -30,6 +34,8 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     ('wrist', 'gyroscope')
     >>> nearest("Left-Wrist", ["left_wrist"]), nearest("imu2", ["imu1"])
     ('left_wrist', None)
+    >>> nearest("vision", ["text", "visual"])
+    'visual'
     """
     return next((one for one in known if one != name and _is_like(_words(name), _words(one))), None)
 
@@ -40,7 +46,7 @@ def _words(name: str) -> list[str]:
 
 def _is_like(words: list[str], others: list[str]) -> bool:
     one, other = "".join(words), "".join(others)
-    if one == other:
+    if one == other or {one, other} in SYNONYMS:
         return True
     if len(words) != len(others) or re.findall(r"\d", one) != re.findall(r"\d", other):
         return False  # wrist and wrist_gyro, imu1 and imu2

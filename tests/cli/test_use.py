@@ -58,8 +58,29 @@ def test_predictions_name_the_modalities_that_were_used(run, data, tmp_path):
     for row in rows:
         assert row["used"] == "+".join(n for n in NAMES if row[f"has_{n}"])
     # Every third training clip lacks its wrist, and then has nothing left.
-    assert without.returncode == 2
-    assert "none of the model's modalities" in without.stderr
+    assert without.returncode == 0, without.stderr
+    assert "note: leaving out 8 clips of train with none of pose, wrist, voice" in without.stderr
+    with few.open() as stream:
+        assert {row["used"] for row in csv.DictReader(stream)} == {"wrist"}
+
+
+def test_clips_that_had_only_what_is_taken_away_are_left_out_of_the_score(run, data):
+    (done,) = mmalign_many([["evaluate", run, data, "--without", "pose", "--without", "voice"]])
+    assert done.returncode == 0, done.stderr
+    assert "8 clips of test, 0 with pose, 8 with wrist, 0 with voice" in done.stdout
+    assert "leaving out 4 clips of test" in done.stderr
+
+
+def test_a_file_may_lack_a_modality_of_the_model_altogether(run, tmp_path):
+    whole = made_dataset()
+    write_native(whole.only(["pose", "wrist"]), tmp_path / "two")
+    explain = ["explain", run, tmp_path / "two", "--clip", "person1-1-train"]
+    commands = [[*explain, "--out", tmp_path / "why.png"]]
+    commands += [["evaluate", run, tmp_path / "two", "--without", "voice"]]
+    told, scored = mmalign_many(commands)
+    assert told.returncode == 0, told.stderr
+    assert "it lacks wrist, voice" in told.stdout
+    assert scored.returncode == 0, scored.stderr
 
 
 def test_one_modality_may_be_taken_away_from_all(run, data, tmp_path):

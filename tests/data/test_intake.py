@@ -1,6 +1,7 @@
 """Clips in every form in which users hand them over, and labels by name."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -144,6 +145,7 @@ def test_one_clip_and_anything_that_yields_clips_will_do():
         ([0, 1], "got int at position 0.*fit\\(clips, labels\\)"),
         ([clip(1), None], "got NoneType at position 1"),
         (7, "expected clips, got int"),
+        (pd.DataFrame({"wrist": [1.0]}), "a DataFrame. Make clips of it with .*clips_from_frames"),
         (Dataset(AB, {"eye": 3}, {"test": split([])}), r"a dataset. Give one.*\['test'\]"),
     ],
 )

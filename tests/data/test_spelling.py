@@ -33,6 +33,13 @@ def test_a_misspelt_modality_is_refused_where_the_right_one_is_missing(given):
         require_known(given("wrist pose", "wrsit pose"), KNOWN)
 
 
+@pytest.mark.parametrize(("given", "meant"), [("vision", "visual"), ("audio", "acoustic")])
+def test_what_another_corpus_calls_a_modality_is_not_left_out_in_silence(given, meant):
+    with pytest.raises(DataError, match=f"does not know '{given}'. Did you mean '{meant}'"):
+        require_known(rows(f"text {given}"), ["text", "visual", "acoustic"])
+    require_known(rows("text visual acoustic vision audio"), ["text", "visual", "acoustic"])
+
+
 def test_a_name_without_features_is_nothing():
     clip = Clip("a", sequences={"wrsit": None, "pose": STEPS})
     for given in ([clip], columns([clip])):

@@ -22,7 +22,7 @@ def test_an_explanation_is_what_the_model_says_of_parts(numbers):
     total = model.evidence(split)[0]
     parts = sum(share.evidence for share in found.shares)
     if numbers:
-        assert parts + model.fitted.centre == pytest.approx(total[0], abs=1e-5)
+        assert parts + model.fitted.prior[0] == pytest.approx(total[0], abs=1e-5)
         assert str(found.answer) == found.answer.label
         return
     said = int(model.predict(split)[0])

@@ -9,8 +9,14 @@ from mmalign.data.inputs import Sense
 from mmalign.data.task import Classification
 from mmalign.experts import RidgeExpert
 from mmalign.experts.contract import Lesson
-from mmalign.experts.ridge import Fit, Ridge
-from mmalign.experts.ridge_expert import MANY_GROUPS, PATTERNS, _centred_in_doubt, choose_sense
+from mmalign.experts.ridge import Fit, Ridge, fit_ridge
+from mmalign.experts.ridge_expert import (
+    MANY_GROUPS,
+    PATTERNS,
+    _centred_in_doubt,
+    choose_sense,
+    is_wrong,
+)
 from mmalign.experts.soundness import _feature_counts
 
 TASK = Classification(("first", "second"))
@@ -94,8 +100,10 @@ def test_the_count_of_features_knows_that_windows_were_left_out(lean):
 def left_when_centring_spoils(spoiled, groups):
     """Which of centring and not is left, if centred clips are wrong where it is spoiled."""
     clips = [np.zeros((4, 1), np.float32)] * len(groups)
-    lesson = Lesson(clips, np.zeros(len(groups), int), TASK, groups, seed=0)
-    right, wrong = np.tile([1.0, -1.0], (len(groups), 1)), np.tile([-1.0, 1.0], (len(groups), 1))
+    labels = np.arange(len(groups)) % 2
+    lesson = Lesson(clips, labels, TASK, groups, seed=0)
+    right = np.where(labels[:, None] == [0, 1], 1.0, -1.0)
+    wrong = -right
     plain = Sense(centre=False, own_scale=False, smooth=True)
 
     def tried(held_out, *, centre):
@@ -111,7 +119,21 @@ def test_one_person_alone_does_not_speak_against_centring():
     """Over clips the difference is clear; over people it is not."""
     groups = np.repeat(np.arange(3), 20)
     assert left_when_centring_spoils(groups == 0, groups) == [True]
-    assert left_when_centring_spoils(groups >= 0, groups) == [False]
+    every_third = np.arange(len(groups)) % 3 == 0
+    assert left_when_centring_spoils(every_third, groups) == [False]
+
+
+def test_centred_clips_that_tell_nothing_get_no_benefit_of_the_doubt():
+    groups = np.repeat(np.arange(3), 20)
+    assert left_when_centring_spoils(groups >= 0, groups) == [False, True]
+
+
+def test_scores_that_tie_are_no_answer():
+    """Rounding must not decide: where every group shows each class as often, nothing is a tie."""
+    labels, groups = np.arange(40) % 2, np.repeat(np.arange(4), 10)
+    lesson = Lesson([np.zeros((1, 2), np.float32)] * 40, labels, TASK, groups, seed=0)
+    found = fit_ridge(np.zeros((40, 3), np.float32), lesson.targets(), groups)
+    assert is_wrong(found.held_out, labels).all()
 
 
 def test_many_people_need_no_benefit_of_the_doubt():

@@ -10,11 +10,19 @@ from mmalign.experts.weights import (
     FIRM,
     LEAST,
     START,
+    Hearing,
     fit_weights,
     helpful,
     shown_by_others,
     surprise,
 )
+
+EVEN = np.log(np.full(4, 0.25))
+"""Four classes are as likely."""
+
+
+def heard(held, labels, prior=EVEN) -> Hearing:
+    return Hearing(np.asarray(held, np.float64), labels, prior)
 
 
 @pytest.fixture(scope="module")
@@ -30,27 +38,38 @@ def scene() -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_a_useless_expert_gets_nothing_and_a_good_one_most(scene):
-    good, weak, useless = helpful(*scene)
+    good, weak, useless = helpful(heard(*scene))
     assert good > weak > 0
     assert useless == 0
 
 
-def plain_loss(weights: np.ndarray, held: np.ndarray, labels: np.ndarray) -> float:
+def plain_loss(weights: np.ndarray, held: np.ndarray, labels: np.ndarray, prior=EVEN) -> float:
     losses = []
     for clip, label in enumerate(labels):
         has = ~np.isnan(held[:, clip, 0])
-        scores = weights[has] @ held[has, clip] if has.any() else np.zeros(4)
-        losses.append(-log_softmax(scores)[label])
+        scores = weights[has] @ held[has, clip] if has.any() else np.zeros(len(prior))
+        losses.append(-log_softmax(prior + scores)[label])
     return float(np.mean(losses))
 
 
-def test_helpful_weights_are_those_of_the_largest_likelihood(scene):
+@pytest.mark.parametrize("prior", [EVEN, np.log([0.1, 0.2, 0.3, 0.4])])
+def test_helpful_weights_are_those_of_the_largest_likelihood(scene, prior):
     held, labels = scene
-    best = helpful(held, labels)
-    assert surprise(held, labels, best) == pytest.approx(plain_loss(best, held, labels), abs=1e-9)
+    best = helpful(heard(held, labels, prior))
+    expected = plain_loss(best, held, labels, prior)
+    assert surprise(heard(held, labels, prior), best) == pytest.approx(expected, abs=1e-9)
     added, changed = np.array([0.05, 0.05, 0]), np.array([1.1, 0.9, 1])
     for other in (best + added, best * 1.1, best * 0.9, best * changed):
-        assert plain_loss(best, held, labels) <= plain_loss(other, held, labels) + 1e-9
+        assert expected <= plain_loss(other, held, labels, prior) + 1e-9
+
+
+def trusted_in(held, labels, trust) -> np.ndarray:
+    """Each expert as loud as alone, weighted by trust, all by the likeliest factor."""
+    alone = [helpful(heard(held[[e]], labels))[0] for e in range(len(trust))]
+    weights = trust * alone
+    sizes = np.linspace(0.2, 3, 281)
+    losses = [plain_loss(size * weights, held, labels) for size in sizes]
+    return sizes[int(np.argmin(losses))] * weights
 
 
 def penalised(weights, held, labels, trusted) -> float:
@@ -62,14 +81,11 @@ def penalised(weights, held, labels, trusted) -> float:
 def test_weights_go_from_trust_as_far_as_the_clips_insist(scene):
     held, labels = scene
     trust = np.array([0.5, 1.0, 1.0])
-    weights = fit_weights(held, labels, trust)
+    weights = fit_weights(heard(held, labels), trust)
     assert weights[2] == 0
-    best, held, trust = helpful(held, labels)[:2], held[:2], trust[:2]
-    sizes = np.linspace(0.2, 3, 281)
-    losses = [plain_loss(size * trust, held, labels) for size in sizes]
-    trusted = sizes[int(np.argmin(losses))] * trust
+    best, held, trust = helpful(heard(held, labels))[:2], held[:2], trust[:2]
+    trusted = trusted_in(held, labels, trust)
     assert trusted[0] < weights[0] < best[0]
-    assert weights[1] < trusted[1]
     here = penalised(weights[:2], held, labels, trusted)
     for other in ([1.05, 1], [0.95, 1], [1, 1.05], [1, 0.95]):
         assert here < penalised(weights[:2] * other, held, labels, trusted) + 0.02
@@ -79,25 +95,35 @@ def test_few_clips_change_little_and_many_much(scene):
     held, labels = scene
     trust = np.array([0.2, 1.0])
 
-    def share(clips: int) -> float:
-        weights = fit_weights(held[:2, :clips], labels[:clips], trust)
-        return float(weights[0] / weights[1])
+    def moved(clips: int) -> float:
+        """How much louder the first expert is than by trust, beside the second."""
+        part, own = held[:2, :clips], labels[:clips]
+        weights, trusted = fit_weights(heard(part, own), trust), trusted_in(part, own, trust)
+        return float(weights[0] / weights[1] / (trusted[0] / trusted[1]))
 
-    few, many, best = share(12), share(400), helpful(held, labels)
-    assert 0.2 <= few < many < best[0] / best[1]
+    assert 0.95 < moved(16) < moved(400)
+
+
+def test_a_loud_expert_is_as_loud_as_a_quiet_one_that_says_the_same(scene):
+    """Scores of one expert may be ten times those of another."""
+    held, labels = scene
+    pair = np.stack([held[0], 0.1 * held[0]])
+    first, second = fit_weights(heard(pair, labels), np.ones(2))
+    assert not (first and second) or second == pytest.approx(10 * first, rel=0.05)
 
 
 def test_misleading_experts_still_name_a_class_though_hardly_sure(scene):
-    """A weight of 0 would name the first class of all clips, whatever they are."""
+    """A weight of 0 would name the commonest class of all clips, whatever they are."""
     held, labels = scene
-    weights = fit_weights(-held[:2], labels, np.ones(2))
-    assert weights == pytest.approx([LEAST, LEAST], rel=0.1)
-    assert fit_weights(-held[:1], labels, np.ones(1)).tolist() == [LEAST]
+    for some in (-held[:2], -held[:1]):
+        weights = fit_weights(heard(some, labels), np.ones(len(some)))
+        assert weights == pytest.approx(np.full(len(some), LEAST))
 
 
 def test_where_no_clip_can_tell_experts_count_as_trusted():
     nothing, trust = np.full((2, 5, 3), np.nan), np.array([1.0, 0.5])
-    assert fit_weights(nothing, np.arange(5) % 3, trust).tolist() == [START, START / 2]
+    hearing = heard(nothing, np.arange(5) % 3, np.zeros(3))
+    assert fit_weights(hearing, trust).tolist() == [START, START / 2]
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=30))
@@ -114,10 +140,22 @@ def test_a_class_is_shown_by_others_if_a_clip_of_another_group_has_it(clips):
 
 def test_numbers_are_weighted_by_least_squares():
     rng = np.random.default_rng(1)
-    labels = rng.normal(size=300).astype(np.float32)
-    deviations = (labels - labels.mean(dtype=np.float64)).astype(np.float64)
-    held = np.stack([deviations + rng.normal(size=300), -deviations])[..., None]
-    weights = fit_weights(held, labels, np.ones(2))
+    labels = rng.normal(size=300)
+    held = np.stack([labels + rng.normal(size=300), -labels])[..., None]
+    weights = fit_weights(heard(held, labels, np.zeros(1)), np.array([0.3, 1.0]))
     assert weights[1] == 0  # it says the opposite: never a negative weight
     first = held[0, :, 0]
-    assert weights[0] == pytest.approx(first @ deviations / (first @ first), rel=1e-4)
+    assert weights[0] == pytest.approx(first @ labels / (first @ first), rel=1e-4)
+
+
+def test_numbers_are_weighted_on_clips_that_have_everything_if_there_are_enough():
+    """An expert that is alone on most clips does not learn there how to speak beside another."""
+    rng = np.random.default_rng(2)
+    labels = rng.normal(size=300)
+    weak, strong = labels + 3 * rng.normal(size=300), labels + 0.1 * rng.normal(size=300)
+    strong[40:] = np.nan
+    weights = fit_weights(
+        heard(np.stack([weak, strong])[..., None], labels, np.zeros(1)), np.ones(2)
+    )
+    assert weights[0] < 0.02
+    assert weights[1] == pytest.approx(1, abs=0.05)

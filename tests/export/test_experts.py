@@ -125,7 +125,7 @@ def test_a_ridge_without_windows_has_a_form_too(model):
 def test_a_file_that_would_answer_otherwise_is_not_written(model, tmp_path, monkeypatch):
     told = model.predict_proba
     monkeypatch.setattr(model, "predict_proba", lambda clips: told(clips) + 2e-5)
-    with pytest.raises(MMAlignError, match=r"2\.0e-05 away .* nothing is written"):
+    with pytest.raises(MMAlignError, match=r"2\.[01]e-05 away .* nothing is written"):
         export_onnx(model, tmp_path / "model.onnx")
     assert not list(tmp_path.iterdir())
     with pytest.raises(MMAlignError, match="not fitted"):

@@ -43,7 +43,7 @@ def explain(
     dataset = load_dataset(data, non_finite=non_finite, label=label, vectors=vectors)
     with located(file=data):
         require_modalities_of(dataset, model.dims)
-    found = model.prepared(options.take_away(_find(dataset, clip), without, model))
+    found = model.prepared(options.take_away(_find(dataset, clip), without, model, clip))
     told = _told(model, found)
     if isinstance(model, NetworkMMAlign):
         direction = model.direction(source, target)
@@ -74,7 +74,7 @@ def _find(dataset: Any, clip: str) -> Any:
 def _told(model: Any, found: Any) -> str:
     """The clip's answer, its label where it is known, and what it lacks."""
     label = "" if found.labels is None else f"; its label is {_in_words(model, found.labels[0])}"
-    lacking = [name for name in model.reads if not found.is_present(name)[0]]
+    lacking = [name for name in model.reads if not found.has_any([name])[0]]
     lacks = f"; it lacks {', '.join(lacking)}" if lacking else ""
     return f"{found.ids[0]}: {_answer(model, found)}{label}{lacks}"
 
@@ -94,7 +94,7 @@ def _answer(model: Any, clip: Any) -> str:
 def _lines(model: Any, found: Any, told: str) -> Iterator[str]:
     """The answer, and what it would be without each modality that can be missing."""
     yield told
-    there = [name for name in model.reads if found.is_present(name)[0]]
+    there = [name for name in model.reads if found.has_any([name])[0]]
     for name in there:
         if name not in model.needs and len(there) > 1:
             yield f"without {name}: {_answer(model, found.without(name, found.ids))}"
@@ -107,7 +107,7 @@ def _explain_plans(
 
     source, target = direction
     plans = {}
-    if found.is_present(target)[0]:
+    if found.has_any([target])[0]:
         plans["solver's plan"] = model.align(found, source, target)[0]
     without = found.without(target, found.ids)
     plans["predicted plan"] = model.align(without, source, target)[0]

@@ -209,9 +209,11 @@ def having_any(split: "Split", modalities: Sequence[str], name: str) -> "Split":
 
 
 def take_away(
-    split: "Split", without: list[str] | None, model: "MMAlign | SavedNetwork"
+    split: "Split", without: list[str] | None, model: "MMAlign | SavedNetwork", name: str
 ) -> "Split":
     """The clips without some modalities; refused for one that the model cannot do without.
+
+    Clips that are left with nothing the model reads are left out, and counted in a note.
 
     Raises:
         DataError: If the model or the clips have no such modality, or the model needs it.
@@ -224,20 +226,21 @@ def take_away(
                 modality=modality,
                 fix=f"It was trained for clips that may lack {others}.",
             )
-        if modality not in split.sequences:
+        if modality not in {*split.sequences, *model.reads}:
             raise no_modality(modality, split.sequences, "There are")
         if modality not in model.reads:
             raise DataError(
                 f"the run does not use {modality!r}",
                 fix=f"It uses {', '.join(model.reads)}.",
             )
-        split = split.without(modality, split.ids)
+        if modality in split.sequences:
+            split = split.without(modality, split.ids)
     if without and not split.has_any(model.reads).any():
         raise DataError(
             "--without leaves none of the run's modalities",
             fix=f"It uses {', '.join(model.reads)}; leave one.",
         )
-    return split
+    return having_any(split, model.reads, name) if without else split
 
 
 def names_in(texts: list[str] | None) -> list[str]:

@@ -42,7 +42,7 @@ def evaluate(
     with located(file=data):
         require_kind_of(dataset, [split], model.dims, model.known_task())
     seen = dataset if as_is else _under_masks(run, dataset, split, model, as_json=as_json)
-    clips = options.take_away(_readable(seen[split], model, split), without, model)
+    clips = options.take_away(_readable(seen[split], model, split), without, model, split)
     scores = {"run": model.metrics(clips)}
     train = dataset.splits.get("train")
     if train is not None and train.labels is not None and clips.labels is not None:
@@ -83,7 +83,7 @@ def predict(
         require_modalities_of(dataset, model.dims)
     names = dataset.splits if split is None else [split]
     whole = {name: _readable(dataset[name], model, name) for name in names}
-    splits = {name: options.take_away(part, without, model) for name, part in whole.items()}
+    splits = {name: options.take_away(part, without, model, name) for name, part in whole.items()}
     table = model.table(splits)
     write_table(table, out)
     if out != STDOUT:

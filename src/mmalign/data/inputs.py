@@ -65,7 +65,7 @@ def fit_inputs(clips: Sequence[Steps], *, centre: bool, own_scale: bool) -> Inpu
         mean = np.zeros(steps.shape[1], np.float32)
         shifted = steps - np.repeat(_own_means(given), given.lengths, axis=0)
     else:
-        mean = steps.mean(axis=0).astype(np.float32)
+        mean = steps.mean(axis=0, dtype=np.float64).astype(np.float32)
         shifted = steps - mean
     spread = np.sqrt(np.mean(shifted.astype(np.float64) ** 2, axis=0))
     common = float(np.sqrt(np.mean(spread**2))) or 1.0

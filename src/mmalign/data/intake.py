@@ -37,13 +37,13 @@ def labelled(clips: Clips, modalities: Sequence[str], task: Task) -> Split:
         DataError: If these are no clips, or a clip has no label, or one that is not the task's.
     """
     rows = gathered(clips)
+    given = written(rows)
     own_task = rows.task if isinstance(rows, Split) else None
     if own_task is not None and type(own_task) is not type(task):
         raise DataError(
             f"the labels are {_kind(own_task)}, those of the model are {_kind(task)}",
             fix="Give clips that are labelled for the same task.",
         )
-    given = written(rows)
     if isinstance(own_task, Regression):
         # Another corpus may have another range: its own is the one that its labels must keep.
         labels: Labels = encode_labels(_ids(rows), given, own_task)
@@ -175,6 +175,11 @@ def gathered(clips: Clips) -> Split | list[Clip]:
         some = next(iter(clips.splits))
         raise DataError(
             "expected the clips of one split, got a dataset", fix=f"Give one, e.g. data[{some!r}]."
+        )
+    if hasattr(clips, "columns"):  # pandas' table, which would yield the names of its columns
+        raise DataError(
+            f"expected clips, got a {type(clips).__name__}",
+            fix="Make clips of it with mmalign.data.clips_from_frames.",
         )
     if not isinstance(clips, Iterable):
         raise _no_clip(clips)

@@ -23,7 +23,7 @@ def check_finite(outputs: Float[np.ndarray, "clips ..."], ids: Sequence[str]) ->
     Raises:
         NonFiniteOutputError: If what the model says of a clip is NaN or infinite.
     """
-    is_finite = np.isfinite(outputs).reshape(len(outputs), -1).all(axis=1)
+    is_finite = np.isfinite(outputs).all(axis=tuple(range(1, outputs.ndim)))
     if not is_finite.all():
         raise NonFiniteOutputError(
             "the model's output is not finite",

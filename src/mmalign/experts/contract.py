@@ -57,6 +57,11 @@ class Lesson:
             groups=None if self.groups is None else self.groups[rows],
         )
 
+    @property
+    def mean(self) -> Float[np.ndarray, " outputs"]:
+        """What a ridge says of a clip of which it knows nothing: the mean of the targets."""
+        return np.asarray(self.targets().mean(axis=0))
+
     def targets(self) -> Float[np.ndarray, "clips outputs"]:
         """1 for a clip's own class and -1 for the others; or the number itself."""
         if not isinstance(self.task, Classification):

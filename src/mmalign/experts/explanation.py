@@ -82,7 +82,7 @@ def _shares(panel: Panel, clip: Split, there: tuple[str, ...], said: int) -> lis
     shares = []
     for names, weight in zip(panel.members_of(there), panel.weights[there], strict=True):
         sequences = panel.sequences(names, clip, np.array([0]))
-        term = weight * (panel.members[names].evidence(sequences)[0] - panel.centre)
+        term = weight * (panel.members[names].evidence(sequences)[0] - panel.prior_of(names))
         moved = term[said] - term.mean() if len(term) > 1 else term[0]
         shares.append(Share(names, float(moved)))
     return shares

@@ -2,15 +2,15 @@
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from mmalign.data.clip import Steps
 from mmalign.data.inputs import Sense
-from mmalign.data.task import Classification, Labels, Task
 from mmalign.experts.contract import Evidence, Lesson
 from mmalign.experts.ridge_expert import DETECTORS, FEW, PATTERNS, RidgeExpert
-from mmalign.experts.weights import Held, helpful, surprise
+from mmalign.experts.weights import Hearing, helpful, surprise
 
 FEWEST = 50
 """Fewer clips cannot tell whether a joint expert helps."""
@@ -41,16 +41,9 @@ def held_out_by_few(lesson: Lesson) -> Evidence:
     return expert.found.held_out
 
 
-def is_clearly_better(held: Held, joint: Evidence, labels: Labels, task: Task) -> bool:
+def is_clearly_better(others: Hearing, joint: Evidence) -> bool:
     """Whether a joint expert explains much that the sum of the others leaves unexplained."""
-    both = np.concatenate([held, joint[None]])
-    alone, together = (surprise(h, labels, helpful(h, labels)) for h in (held, both))
-    return alone - together > CLEAR * _unexplained(labels, task)
-
-
-def _unexplained(labels: Labels, task: Task) -> float:
-    """What a constant leaves: the entropy of the classes, or the variance of the numbers."""
-    if not isinstance(task, Classification):
-        return float(np.var(labels))
-    shares = np.bincount(np.asarray(labels)) / len(labels)
-    return float(-np.sum(shares[shares > 0] * np.log(shares[shares > 0])))
+    both = replace(others, held=np.concatenate([others.held, joint[None]]))
+    alone, together = (surprise(heard, helpful(heard)) for heard in (others, both))
+    nothing = surprise(others, np.zeros(len(others.held)))
+    return alone - together > CLEAR * nothing

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float64, Shaped
 
 from mmalign.data.clip import Steps
 from mmalign.data.inputs import Sense, is_smooth
 from mmalign.experts.contract import Evidence, Lesson
 from mmalign.experts.gaps import all_without_gaps, without_gaps
-from mmalign.experts.ridge_expert import RidgeExpert, choose_sense
+from mmalign.experts.ridge_expert import RidgeExpert, choose_sense, is_wrong
 from mmalign.experts.taps_expert import TapsExpert
 
 NETWORK_GAIN = 0.25
@@ -53,6 +53,14 @@ class ModalityExperts:
     share: float = HALF
 
     @property
+    def prior(self) -> Float64[np.ndarray, " classes"]:
+        """Evidence of a clip of which nothing is known, from how often each class was taught."""
+        taught = self.ridge.ridge.intercept  # the mean of 1 for a clip's class, -1 for others
+        shares = class_shares((taught + 1) / 2 * self.clips)
+        mean = (1 - self.share) * taught + self.share * (NETWORK_GAIN * np.log(shares))
+        return np.asarray(2 * AGREEMENT * mean)
+
+    @property
     def clips(self) -> int:
         """How many training clips had the modality."""
         return len(self.held_out)
@@ -79,6 +87,15 @@ class ModalityExperts:
         """
         whole = all_without_gaps(clips, smooth=self.sense.smooth)
         return whole.with_rows(whole.rows / self.ridge.inputs[0].scale)
+
+
+def class_shares(counts: Shaped[np.ndarray, " classes"]) -> Float64[np.ndarray, " classes"]:
+    """How often a clip has each class; never 0, as another clip may be of any.
+
+    >>> class_shares(np.array([3, 0, 0])).tolist()
+    [0.75, 0.125, 0.125]
+    """
+    return np.asarray((counts + 0.5) / (counts.sum() + 0.5 * len(counts)) * 1.0)
 
 
 def batches_by_length(lengths: Sequence[int]) -> Iterator[list[int]]:
@@ -124,7 +141,7 @@ def class_share(lesson: Lesson, learned: Evidence, held_out: Evidence) -> float:
     as the ridge of clips left out has learned little, and would be wrong of others more often.
     """
     labels = np.asarray(lesson.labels)
-    wrong, fixed = (float(np.mean(e.argmax(axis=1) != labels)) for e in (learned, held_out))
+    wrong, fixed = (float(np.mean(is_wrong(said, labels))) for said in (learned, held_out))
     return 0.0 if wrong > HOPELESS * fixed + 1 / len(labels) else HALF
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from jaxtyping import Bool, Int64
+from jaxtyping import Bool, Float64, Int64
 
 from mmalign.data.clip import Steps
 from mmalign.data.split import Split
@@ -13,9 +13,10 @@ from mmalign.data.task import Labels, Task
 from mmalign.errors import DataError, located
 from mmalign.experts.contract import Evidence, Lesson
 from mmalign.experts.joint import FEWEST, candidates, held_out_by_few, is_clearly_better, joined
-from mmalign.experts.modality import ModalityExperts
+from mmalign.experts.modality import ModalityExperts, class_shares
 from mmalign.experts.threads import learning_on_one_thread, reading_on_one_thread
 from mmalign.experts.weights import (
+    Hearing,
     Held,
     Weights,
     fit_weights,
@@ -29,6 +30,9 @@ MOST_MODALITIES = 16
 Names = tuple[str, ...]
 """Some modalities, in the model's order."""
 
+Said = Float64[np.ndarray, " outputs"]
+"""What is said of one clip."""
+
 Learn = Callable[[str, Lesson], ModalityExperts]
 """From a name and a lesson to the experts that learned it."""
 
@@ -41,13 +45,14 @@ class Panel:
 
     Attributes:
         task: What is predicted.
-        centre: Mean of the training labels, for numbers; 0 for classes.
+        prior: What is said of a clip of which nothing is known: logarithms of the classes' shares
+            in training, or the mean label.
         members: Experts of single modalities first, then of those that are read together.
         weights: For every subset of the modalities, a weight for each member that it has.
     """
 
     task: Task
-    centre: float
+    prior: Said
     members: Mapping[Names, ModalityExperts]
     weights: Mapping[Names, Weights] = field(default_factory=dict)
 
@@ -68,7 +73,7 @@ class Panel:
 
     def _evidence(self, split: Split) -> Evidence:
         present = {m: split.is_present(m) for m in self.modalities if m in split.sequences}
-        total = np.full((len(split), self.task.outputs), self.centre)
+        total = np.repeat(self.prior[None], len(split), axis=0)
         said = {
             names: self._said(names, split)
             for names in self.members_of(m for m, rows in present.items() if rows.any())
@@ -79,13 +84,21 @@ class Panel:
         return total
 
     def _said(self, names: Names, split: Split) -> Evidence:
-        """What a member says of each clip, as a deviation from the centre; NaN where it cannot."""
+        """What a member says of each clip beside its prior; NaN where it cannot."""
         said = np.full((len(split), self.task.outputs), np.nan)
         rows = np.flatnonzero(split.has_all(names))
         if len(rows):
             clips = self.sequences(names, split, rows)
-            said[rows] = self.members[names].evidence(clips) - self.centre
+            said[rows] = self.members[names].evidence(clips) - self.prior_of(names)
         return said
+
+    def prior_of(self, names: Names) -> Said:
+        """What a member says of a clip of which it knows nothing.
+
+        Each knows how often the classes are; in their sum that must not count as often as there
+        are members.
+        """
+        return self.prior if self.task.outputs == 1 else self.members[names].prior
 
     def sequences(self, names: Names, split: Split, rows: Rows) -> list[Steps]:
         """What a member reads of the clips at these rows, all of which have its modalities."""
@@ -114,12 +127,14 @@ def _learn_panel(split: Split, lessons: Mapping[str, Lesson], learn: Learn) -> P
         )
     first = next(iter(lessons.values()))
     labels: Labels = split.labels if split.labels is not None else first.labels
-    centre = float(np.mean(labels)) if first.outputs == 1 else 0.0
+    prior = np.array([np.mean(labels, dtype=np.float64)])
+    if first.outputs > 1:
+        prior = np.log(class_shares(np.bincount(labels, minlength=first.outputs)))
     singles: dict[Names, ModalityExperts] = {}
     for name, lesson in lessons.items():
         with located(modality=name):
             singles[name,] = learn(name, lesson)
-    panel = _with_joints(Panel(first.task, centre, singles), split, lessons, labels, learn)
+    panel = _with_joints(Panel(first.task, prior, singles), split, lessons, labels, learn)
     everything = panel.modalities
     subsets = [
         subset
@@ -142,8 +157,8 @@ def _with_joints(
         clips = panel.sequences(names, split, rows)
         lesson = replace(_lesson(names, split, lessons), clips=clips, given={})
         held = np.stack([_held(panel, n, split, lessons)[rows] for n in panel.members_of(names)])
-        joint = held_out_by_few(lesson) - panel.centre
-        if is_clearly_better(held, joint, labels[rows], panel.task):
+        joint = held_out_by_few(lesson) - (panel.prior if panel.task.outputs == 1 else lesson.mean)
+        if is_clearly_better(_hearing(panel, held, labels[rows]), joint):
             experts = learn("+".join(names), lesson)
             panel = replace(panel, members={**panel.members, names: experts})
     return panel
@@ -156,10 +171,11 @@ def _lesson(names: Names, split: Split, lessons: Mapping[str, Lesson]) -> Lesson
 
 
 def _held(panel: Panel, names: Names, split: Split, lessons: Mapping[str, Lesson]) -> Evidence:
-    """What a member says of training clips left out, as deviations; NaN where it cannot know."""
-    said = panel.members[names].held_out - panel.centre
-    if panel.task.outputs > 1:
-        lesson = _lesson(names, split, lessons)
+    """What a ridge says of training clips left out beside its prior; NaN where it cannot know."""
+    lesson = _lesson(names, split, lessons)
+    is_number = panel.task.outputs == 1
+    said = panel.members[names].held_out - (panel.prior if is_number else lesson.mean)
+    if not is_number:
         said[~shown_by_others(np.asarray(lesson.labels), lesson.groups)] = np.nan
     held = np.full((len(split), panel.task.outputs), np.nan)
     held[split.has_all(names)] = said
@@ -170,9 +186,15 @@ def _weights(
     panel: Panel, subset: Names, held: Mapping[Names, Evidence], labels: Labels
 ) -> Weights:
     members = panel.members_of(subset)
-    said: Held = np.stack([held[names] for names in members])
+    said = np.stack([held[names] for names in members])
     trust = trust_by_clips([panel.members[names].clips for names in members])
-    return fit_weights(said, labels, trust)
+    return fit_weights(_hearing(panel, said, labels), trust)
+
+
+def _hearing(panel: Panel, held: Held, labels: Labels) -> Hearing:
+    if panel.task.outputs > 1:
+        return Hearing(held, np.asarray(labels, np.int64), panel.prior)
+    return Hearing(held, np.asarray(labels, np.float64) - panel.prior, np.zeros(1))
 
 
 def patterns(

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 
 import numpy as np
-from jaxtyping import Float32, Float64, Int64
+from jaxtyping import Bool, Float32, Float64, Int64
 
 from mmalign.data.clip import Steps
 from mmalign.data.inputs import Inputs, Sense, fit_inputs, step_gain
@@ -24,6 +24,8 @@ CLEARLY = 0.95
 """Windows are left out where that brings the error below this share of what it was."""
 CLEAR = 0.975
 """How sure it must be that keeping a clip's own mean is better, by a t-test over groups."""
+LEAD = 1e-6
+"""A class is named if its score is more than so much above all others: ties are not answers."""
 MANY_GROUPS = 20
 """So many people or videos tell what a clip's own mean will be for the next one."""
 
@@ -130,7 +132,8 @@ def choose_sense(lesson: Lesson, *, smooth: bool) -> tuple[Sense, int]:
 
     Of a signal whose groups are known, clips lose their own mean unless they clearly do better with
     it: where somebody stood or how a watch was worn is much of that mean, and a few people cannot
-    tell what it will be for the next one. Many people or videos can: there is no doubt to give.
+    tell what it will be for the next one. Many people or videos can: there is no doubt to give. Nor
+    where centred clips tell no more than a constant would.
     """
     lesson, given = _shortened(lesson), lesson.given
     tried = [(_tried(lesson, *choice), choice) for choice in _candidates(lesson, smooth)]
@@ -154,7 +157,7 @@ def choose_sense(lesson: Lesson, *, smooth: bool) -> tuple[Sense, int]:
 def _centred_in_doubt(
     lesson: Lesson, groups: Int64[np.ndarray, " clips"], tried: Sequence[Tried]
 ) -> list[Tried]:
-    """Those that centre clips, unless the best of the others does clearly better; all if many."""
+    """Those that centre clips, unless others do clearly better; all where there is no doubt."""
     from scipy.special import stdtrit  # which predictions need not wait for
 
     present = np.unique(groups)
@@ -163,11 +166,25 @@ def _centred_in_doubt(
     centred = [one for one in tried if one[1][0].centre]
     others = [one for one in tried if not one[1][0].centre]
     best, other = (max(some, key=lambda one: _skill(lesson, one[0])) for some in (centred, others))
+    if -_skill(lesson, best[0]) >= _constant_loss(lesson):
+        return list(tried)
     gains = _losses(lesson, best[0]) - _losses(lesson, other[0])
     # Clips of one person are alike: what people differ by says how sure this is.
     means = np.array([gains[groups == group].mean() for group in present])
     error = float(means.std(ddof=1)) / len(means) ** 0.5
     return others if float(means.mean()) > stdtrit(len(means) - 1, CLEAR) * error else centred
+
+
+def is_wrong(said: Evidence, labels: Int64[np.ndarray, " clips"]) -> Bool[np.ndarray, " clips"]:
+    """Whether no class, or another than a clip's own, leads by more than rounding.
+
+    >>> is_wrong(np.array([[0.2, 0.1], [0.1, 0.1]]), np.array([0, 0])).tolist()
+    [False, True]
+    """
+    each = np.arange(len(labels))
+    others = said.copy()
+    others[each, labels] = -np.inf
+    return np.asarray(said[each, labels] <= others.max(axis=1) + LEAD)
 
 
 def _windows(state: dict[str, np.ndarray]) -> Windows:
@@ -221,9 +238,15 @@ def _skill(lesson: Lesson, found: Fit) -> float:
     return -float(_losses(lesson, found).mean())
 
 
+def _constant_loss(lesson: Lesson) -> float:
+    """Share of wrong classes, or the squared error, of the commonest class or the mean."""
+    if lesson.outputs > 1:
+        return 1.0 - float(np.bincount(lesson.labels).max()) / len(lesson.labels)
+    return float(np.var(lesson.labels))
+
+
 def _losses(lesson: Lesson, found: Fit) -> Float64[np.ndarray, " clips"]:
     """Of each clip when it is left out: 1 for a wrong class, or the squared error."""
     if lesson.outputs > 1:
-        said = found.held_out.argmax(axis=1)
-        return np.asarray(said != np.asarray(lesson.labels), np.float64)
+        return np.asarray(is_wrong(found.held_out, np.asarray(lesson.labels)), np.float64)
     return np.asarray((found.held_out - lesson.targets())[:, 0] ** 2)

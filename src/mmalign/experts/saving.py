@@ -30,7 +30,7 @@ ARRAYS = "arrays_sha256"
 WHOLE = ("patterns", "centre", "dilations", "kernels", "channels")
 """Arrays of whole numbers or of yes and no; all others hold floats."""
 FORMAT = 2
-"""Of a card. In the first, joint experts read clips centred as each modality's sense says."""
+"""Of a card. In the first, priors counted once a member, and joint experts read centred clips."""
 
 
 UNFIT = (
@@ -49,7 +49,7 @@ def pack_panel(panel: Panel, *, seed: int, epochs: int) -> tuple[bytes, Card]:
     card = {
         "format": FORMAT,
         "task": task_to_json(panel.task),
-        "centre": panel.centre,
+        "prior": panel.prior.tolist(),
         "seed": seed,
         "epochs": epochs,
         "members": [
@@ -71,10 +71,8 @@ def unpack_panel(payload: bytes, card: Card) -> Panel:
         CorruptArtifactError: If arrays and card do not fit.
     """
     try:
-        if card.get("format", 1) != FORMAT and any(
-            len(m["modalities"]) > 1 for m in card["members"]
-        ):
-            raise ValueError("its joint experts are of another version: train it again")
+        if card.get("format", 1) != FORMAT:
+            raise ValueError("it was saved by another version: train it again")
         arrays = finite(load_arrays(payload))
         members = {
             tuple(described["modalities"]): restored_member(
@@ -89,7 +87,9 @@ def unpack_panel(payload: bytes, card: Card) -> Panel:
             tuple(row["modalities"]): np.array(row["weights"], np.float64)
             for row in card["weights"]
         }
-        panel = Panel(task_from_json(card["task"]), float(card["centre"]), members, weights)
+        panel = Panel(
+            task_from_json(card["task"]), np.array(card["prior"], np.float64), members, weights
+        )
         check_panel(panel)
         return panel
     except UNFIT as error:

@@ -44,8 +44,9 @@ def check_panel(panel: Panel) -> None:
         raise ValueError("weights of other subsets than those of the modalities")
     for subset, weights in panel.weights.items():
         _check(f"weights of {subset}", weights, (len(panel.members_of(subset)),))
-    if not np.isfinite([panel.centre, *chain.from_iterable(panel.weights.values())]).all():
-        raise ValueError("the centre or a weight is not a number")
+    _check("prior", panel.prior, (panel.task.outputs,))
+    if not np.isfinite([*panel.prior, *chain.from_iterable(panel.weights.values())]).all():
+        raise ValueError("the prior or a weight is not a number")
 
 
 def check_member(member: ModalityExperts, channels: int, outputs: int) -> None:
@@ -69,6 +70,8 @@ def check_member(member: ModalityExperts, channels: int, outputs: int) -> None:
     _check("scale of features", ridge.ridge.scale, (features,))
     _check("weights of features", ridge.ridge.weights, (features, outputs))
     _check("intercept", ridge.ridge.intercept, (outputs,))
+    if outputs > 1 and not (np.abs(ridge.ridge.intercept) <= 1).all():
+        raise ValueError("an intercept that no shares of classes have")
     _check("held-out answers", member.held_out, (len(member.held_out), outputs))
     if any(network.outputs != outputs for network in taps.networks):
         raise ValueError("the network answers another number of outputs")

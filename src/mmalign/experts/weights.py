@@ -1,11 +1,10 @@
 """How much each expert counts in the sum, fitted to what they say of clips that were left out."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
-
-from mmalign.data.task import Labels
 
 Held = Float64[np.ndarray, "experts clips outputs"]
 """What each expert says of training clips when they are left out; NaN where a clip lacks it."""
@@ -24,44 +23,99 @@ NATS = 1.0
 CLEAR = 2.0
 """One of numbers must help by so many standard errors of the mean over clips."""
 
-FIRM = 100.0
+FIRM = 300.0
 """So many nats must speak against an expert to take away all of the weight that trust gives it."""
 
+ENOUGH = 20
+"""Clips that have all modalities of a subset and suffice to weigh experts of numbers."""
 
-def fit_weights(held: Held, labels: Labels, trust: Weights) -> Weights:
+
+@dataclass(frozen=True)
+class Hearing:
+    """What experts said of clips that were left out, and what is true of these.
+
+    Attributes:
+        held: What each said, beside what it says of a clip that it knows nothing of.
+        labels: Indices of classes, or numbers as deviations from the mean label.
+        prior: What is said of a clip without any expert: logarithms of the classes' shares, or 0.
+    """
+
+    held: Held
+    labels: Int64[np.ndarray, " clips"] | Float64[np.ndarray, " clips"]
+    prior: Float64[np.ndarray, " outputs"]
+
+    @property
+    def is_of_numbers(self) -> bool:
+        """Whether labels are numbers."""
+        return len(self.prior) == 1
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether no expert said anything."""
+        return bool(np.isnan(self.held[:, :, 0]).all())
+
+    def of(self, experts: Sequence[int]) -> "Hearing":
+        """What these experts said."""
+        return replace(self, held=self.held[list(experts)])
+
+    def times(self, weights: Weights) -> "Hearing":
+        """The same, each expert louder by so much."""
+        return replace(self, held=self.held * weights[:, None, None])
+
+    def complete(self) -> "Hearing":
+        """The clips of which all experts said something, if these are enough; or all clips."""
+        rows = ~np.isnan(self.held[:, :, 0]).any(axis=0)
+        if rows.sum() < ENOUGH:
+            return self
+        return replace(self, held=self.held[:, rows], labels=self.labels[rows])
+
+    def losses(self, weights: Weights) -> Float64[np.ndarray, " clips"]:
+        """Cross-entropy or squared error of the weighted sum for each clip."""
+        total = self.prior + np.tensordot(weights, np.nan_to_num(self.held), 1)
+        if self.is_of_numbers:
+            return np.asarray((self.labels - total[:, 0]) ** 2)
+        total -= total.max(axis=1, keepdims=True)
+        own = total[np.arange(len(total)), self.labels.astype(np.int64)]
+        return np.asarray(np.log(np.exp(total).sum(axis=1)) - own)
+
+
+def fit_weights(hearing: Hearing, trust: Weights) -> Weights:
     """Weights with which the sum answers well, and is as sure as it should be.
 
     Args:
-        held: What experts say of clips that were left out; a clip counts with those that it has.
-        labels: Of the clips.
-        trust: How far to trust each expert beside the others.
+        hearing: What experts said; a clip counts with those that it has.
+        trust: How far to trust each expert of classes beside the others.
 
     Returns:
-        0 for an expert that does not help beside the others. For classes, the others are weighted
-        by trust, all by one factor that makes the labels most likely, and from there as far towards
-        the likeliest weights as the clips insist. For numbers, which come as deviations from the
-        mean label, they are weighted by trust and least squares.
+        0 for an expert that does not help beside the others. For numbers, the others are weighted
+        by least squares. For classes, each is made as loud as it would be alone and weighted by
+        trust, then all get one factor that makes the labels most likely, and from there weights go
+        as far towards the likeliest ones as the clips insist.
     """
-    if held.shape[2] == 1:
-        return np.asarray(helpful(held, labels) * trust)
-    if np.isnan(held[:, :, 0]).all():
+    if hearing.is_of_numbers:
+        return helpful(hearing.complete())
+    if hearing.is_silent:
         return np.asarray(START * trust)
-    kept = helpful(held, labels) > 0
-    trusted = np.where(kept, trust, 0.0) if kept.any() else trust
-    total = np.nansum(trusted[:, None, None] * held, axis=0, keepdims=True)
-    factor = float(_best_weights(total, labels)[0])
-    return LEAST * trusted if factor < LEAST else _insisted(held, labels, factor * trusted)
+    kept = helpful(hearing) > 0
+    trusted = trust * [_alone(hearing.of([expert])) for expert in range(len(trust))]
+    trusted = np.where(kept, trusted, 0.0) if kept.any() else trusted
+    total = np.nansum(hearing.times(trusted).held, axis=0, keepdims=True)
+    loudest = float(trusted.max())
+    factor = float(_best_weights(replace(hearing, held=total / loudest))[0])
+    trusted = max(factor, LEAST) / loudest * trusted
+    return trusted if factor < LEAST else _insisted(hearing, trusted)
 
 
-def helpful(held: Held, labels: Labels) -> Weights:
+def helpful(hearing: Hearing) -> Weights:
     """The best weights, never negative, of the experts that help; 0 for the others."""
-    if np.isnan(held[:, :, 0]).all():
-        return np.full(len(held), START)  # no clip can tell
-    kept = list(range(len(held)))
-    weights = _best_weights(held, labels)
+    experts = len(hearing.held)
+    if hearing.is_silent:
+        return np.full(experts, START)  # no clip can tell
+    kept = list(range(experts))
+    weights = _best_weights(hearing)
     while len(kept) > 1:
-        without = [_without(held, labels, kept, expert) for expert in kept]
-        gains = [_gain(held, labels, fewer, weights) for fewer in without]
+        without = [_without(hearing, kept, expert) for expert in kept]
+        gains = [_gain(hearing, fewer, weights) for fewer in without]
         least = int(np.argmin(gains))
         if gains[least] >= 1:
             break
@@ -85,9 +139,9 @@ def shown_by_others(
     return np.asarray(np.bincount(pairs[0])[labels] > 1)
 
 
-def surprise(held: Held, labels: Labels, weights: Weights) -> float:
+def surprise(hearing: Hearing, weights: Weights) -> float:
     """Mean cross-entropy of the weighted sum, or its mean squared error, on clips left out."""
-    return float(_losses(held, labels, weights).mean())
+    return float(hearing.losses(weights).mean())
 
 
 def trust_by_clips(counts: Sequence[int]) -> Weights:
@@ -99,33 +153,37 @@ def trust_by_clips(counts: Sequence[int]) -> Weights:
     return np.sqrt(np.asarray(counts) / max(counts))
 
 
-def _without(held: Held, labels: Labels, kept: Sequence[int], expert: int) -> Weights:
+def _alone(hearing: Hearing) -> float:
+    """The best weight of the one expert."""
+    return START if hearing.is_silent else max(float(_best_weights(hearing)[0]), LEAST)
+
+
+def _without(hearing: Hearing, kept: Sequence[int], expert: int) -> Weights:
     """The best weights of all that are kept but one."""
     others = [other for other in kept if other != expert]
-    weights = np.zeros(len(held))
-    weights[others] = _best_weights(held[others], labels)
+    weights = np.zeros(len(hearing.held))
+    weights[others] = _best_weights(hearing.of(others))
     return weights
 
 
-def _gain(held: Held, labels: Labels, fewer: Weights, weights: Weights) -> float:
+def _gain(hearing: Hearing, fewer: Weights, weights: Weights) -> float:
     """How much better `weights` answer than `fewer`; 1 is just enough."""
-    better = _losses(held, labels, fewer) - _losses(held, labels, weights)
-    if held.shape[2] > 1:
+    better = hearing.losses(fewer) - hearing.losses(weights)
+    if not hearing.is_of_numbers:
         return float(better.sum()) / NATS
     error = float(better.std()) / len(better) ** 0.5
     return float(better.mean()) / (CLEAR * error) if error else 0.0
 
 
-def _insisted(held: Held, labels: Labels, trusted: Weights) -> Weights:
+def _insisted(hearing: Hearing, trusted: Weights) -> Weights:
     """The likeliest weights, if each loses `FIRM` nats for the squared share that it changes by."""
     from scipy.optimize import minimize  # which predictions need not wait for
 
     kept = np.flatnonzero(trusted)
-    rows = ~np.isnan(held[kept, :, 0]).all(axis=0)
-    if len(kept) < 2 or not rows.any():
+    if len(kept) < 2:
         return trusted
-    scores = np.nan_to_num(held[kept][:, rows]) * trusted[kept, None, None]
-    surprise, clips = _mean_cross_entropy(scores, labels[rows]), int(rows.sum())
+    heard = hearing.of(kept.tolist()).times(trusted[kept])
+    surprise, clips = _mean_cross_entropy(heard)
 
     def loss(shares: Weights) -> tuple[float, Weights]:
         nats, slope = surprise(shares)
@@ -140,41 +198,34 @@ def _insisted(held: Held, labels: Labels, trusted: Weights) -> Weights:
     return weights
 
 
-def _best_weights(held: Held, labels: Labels) -> Weights:
+def _best_weights(hearing: Hearing) -> Weights:
     from scipy.optimize import minimize, nnls  # half a second that predictions need not wait
 
-    rows = ~np.isnan(held[:, :, 0]).all(axis=0)
-    scores = np.nan_to_num(held[:, rows])
-    if scores.shape[2] == 1:
-        numbers = np.asarray(labels[rows], np.float64)
-        found, _ = nnls(scores[:, :, 0].T, numbers - numbers.mean())
+    if hearing.is_of_numbers:
+        rows = ~np.isnan(hearing.held[:, :, 0]).all(axis=0)
+        said = np.nan_to_num(hearing.held[:, rows, 0])
+        found, _ = nnls(said.T, hearing.labels[rows].astype(np.float64))
         return np.asarray(found)
-    loss = _mean_cross_entropy(scores, labels[rows])
-    start = np.full(len(scores), START)
-    bounds = [(0.0, MOST)] * len(scores)
+    loss, _ = _mean_cross_entropy(hearing)
+    start = np.full(len(hearing.held), START)
+    bounds = [(0.0, MOST)] * len(start)
     return np.asarray(minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x)
 
 
-def _losses(held: Held, labels: Labels, weights: Weights) -> Float64[np.ndarray, " clips"]:
-    """Cross-entropy or squared error of each clip; one without any expert gets a constant."""
-    total = np.tensordot(weights, np.nan_to_num(held), 1)
-    if total.shape[1] == 1:
-        numbers = np.asarray(labels, np.float64)
-        return np.asarray((numbers - numbers.mean() - total[:, 0]) ** 2)
-    total -= total.max(axis=1, keepdims=True)
-    own = total[np.arange(len(labels)), labels]
-    return np.asarray(np.log(np.exp(total).sum(axis=1)) - own)
-
-
 def _mean_cross_entropy(
-    scores: Float64[np.ndarray, "experts clips classes"], labels: Labels
-) -> Callable[[Weights], tuple[float, Weights]]:
-    """From weights to the mean cross-entropy, and its slope."""
+    hearing: Hearing,
+) -> tuple[Callable[[Weights], tuple[float, Weights]], int]:
+    """From weights to the mean cross-entropy and its slope; and how many clips it is the mean of.
+
+    Clips of which nobody said anything do not count.
+    """
+    rows = ~np.isnan(hearing.held[:, :, 0]).all(axis=0)
+    scores, labels = np.nan_to_num(hearing.held[:, rows]), hearing.labels[rows].astype(np.int64)
     each = np.arange(len(labels))
     own = scores[:, each, labels].mean(axis=1)
 
     def loss(weights: Weights) -> tuple[float, Weights]:
-        total = np.tensordot(weights, scores, 1)
+        total = hearing.prior + np.tensordot(weights, scores, 1)
         total -= total.max(axis=1, keepdims=True)
         shares = np.exp(total)
         norms = shares.sum(axis=1, keepdims=True)
@@ -182,4 +233,4 @@ def _mean_cross_entropy(
         expected = np.einsum("kc,ekc->e", shares / norms, scores) / len(labels)
         return float(surprise.mean()), expected - own
 
-    return loss
+    return loss, len(labels)

@@ -40,11 +40,11 @@ def experts_outputs(graph: Graph, panel: Panel) -> Value:
         for name, found in given.items()
     }
     shares = _shares(graph, panel, [given[name].is_there for name in panel.modalities])
-    total: Value | float = panel.centre
+    total = graph.value(panel.prior)
     for number, (names, member) in enumerate(panel.members.items()):
-        said = _evidence(_read(panel, names, whole), member) - panel.centre
+        said = _evidence(_read(panel, names, whole), member) - panel.prior_of(names)
         total = shares.slice(1, number, number + 1) * said + total
-    return graph.value(total)
+    return total
 
 
 def _shares(graph: Graph, panel: Panel, is_there: list[Value]) -> Value:
