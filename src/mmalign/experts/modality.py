@@ -92,10 +92,10 @@ class ModalityExperts:
 def class_shares(counts: Shaped[np.ndarray, " classes"]) -> Float64[np.ndarray, " classes"]:
     """How often a clip has each class; never 0, as another clip may be of any.
 
-    >>> class_shares(np.array([3, 0, 0])).tolist()
-    [0.75, 0.125, 0.125]
+    >>> class_shares(np.array([3, 0])).tolist()
+    [0.875, 0.125]
     """
-    return np.asarray((counts + 0.5) / (counts.sum() + 0.5 * len(counts)) * 1.0)
+    return np.asarray((counts + 0.5) / (counts.sum() + 0.5 * len(counts)))
 
 
 def batches_by_length(lengths: Sequence[int]) -> Iterator[list[int]]:
