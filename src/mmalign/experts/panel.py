@@ -157,7 +157,7 @@ def _with_joints(
         clips = panel.sequences(names, split, rows)
         lesson = replace(_lesson(names, split, lessons), clips=clips, given={})
         held = np.stack([_held(panel, n, split, lessons)[rows] for n in panel.members_of(names)])
-        joint = held_out_by_few(lesson) - (panel.prior if panel.task.outputs == 1 else lesson.mean)
+        joint = held_out_by_few(lesson) - _ridge_prior(panel, lesson)
         if is_clearly_better(_hearing(panel, held, labels[rows]), joint):
             experts = learn("+".join(names), lesson)
             panel = replace(panel, members={**panel.members, names: experts})
@@ -173,13 +173,17 @@ def _lesson(names: Names, split: Split, lessons: Mapping[str, Lesson]) -> Lesson
 def _held(panel: Panel, names: Names, split: Split, lessons: Mapping[str, Lesson]) -> Evidence:
     """What a ridge says of training clips left out beside its prior; NaN where it cannot know."""
     lesson = _lesson(names, split, lessons)
-    is_number = panel.task.outputs == 1
-    said = panel.members[names].held_out - (panel.prior if is_number else lesson.mean)
-    if not is_number:
+    said = panel.members[names].held_out - _ridge_prior(panel, lesson)
+    if panel.task.outputs > 1:
         said[~shown_by_others(np.asarray(lesson.labels), lesson.groups)] = np.nan
     held = np.full((len(split), panel.task.outputs), np.nan)
     held[split.has_all(names)] = said
     return held
+
+
+def _ridge_prior(panel: Panel, lesson: Lesson) -> Said:
+    """What a ridge that learned the lesson says of a clip of which it knows nothing."""
+    return panel.prior if panel.task.outputs == 1 else lesson.mean
 
 
 def _weights(
