@@ -11,6 +11,7 @@ from mmalign.experts.weights import (
     LEAST,
     START,
     Hearing,
+    _alone,
     fit_weights,
     helpful,
     shown_by_others,
@@ -65,7 +66,7 @@ def test_helpful_weights_are_those_of_the_largest_likelihood(scene, prior):
 
 def trusted_in(held, labels, trust) -> np.ndarray:
     """Each expert as loud as alone, weighted by trust, all by the likeliest factor."""
-    alone = [helpful(heard(held[[e]], labels))[0] for e in range(len(trust))]
+    alone = [_alone(heard(held[[e]], labels)) for e in range(len(trust))]
     weights = trust * alone
     sizes = np.linspace(0.2, 3, 281)
     losses = [plain_loss(size * weights, held, labels) for size in sizes]
@@ -89,6 +90,17 @@ def test_weights_go_from_trust_as_far_as_the_clips_insist(scene):
     here = penalised(weights[:2], held, labels, trusted)
     for other in ([1.05, 1], [0.95, 1], [1, 1.05], [1, 0.95]):
         assert here < penalised(weights[:2] * other, held, labels, trusted) + 0.02
+
+
+def test_a_few_right_answers_make_no_expert_loud():
+    """Where one was right of all three clips that could tell, it must not drown the others."""
+    rng = np.random.default_rng(3)
+    labels = rng.integers(4, size=200)
+    truth = 2.0 * np.eye(4)[labels] - 1
+    usual, rare = truth + rng.normal(size=truth.shape), truth.copy()
+    rare[3:] = np.nan
+    weights = fit_weights(heard(np.stack([usual, rare]), labels), np.array([1.0, 0.15]))
+    assert weights[1] < weights[0]
 
 
 def test_few_clips_change_little_and_many_much(scene):

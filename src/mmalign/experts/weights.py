@@ -26,6 +26,9 @@ CLEAR = 2.0
 FIRM = 300.0
 """So many nats must speak against an expert to take away all of the weight that trust gives it."""
 
+LOUD = 3.0
+"""So many nats must speak for e times the usual loudness of an expert: a few clips never do."""
+
 ENOUGH = 20
 """Clips that have all modalities of a subset and suffice to weigh experts of numbers."""
 
@@ -154,8 +157,22 @@ def trust_by_clips(counts: Sequence[int]) -> Weights:
 
 
 def _alone(hearing: Hearing) -> float:
-    """The best weight of the one expert."""
-    return START if hearing.is_silent else max(float(_best_weights(hearing)[0]), LEAST)
+    """The best weight of the one expert, near the usual one unless its clips say otherwise."""
+    from scipy.optimize import minimize  # which predictions need not wait for
+
+    if hearing.is_silent:
+        return START
+    surprise, clips = _mean_cross_entropy(hearing)
+
+    def loss(louder: Weights) -> tuple[float, Weights]:
+        weight = START * np.exp(louder)
+        nats, slope = surprise(weight)
+        unusual = LOUD * float(louder @ louder)
+        return clips * nats + unusual, clips * slope * weight + 2 * LOUD * louder
+
+    bounds = [(np.log(LEAST / START), np.log(MOST / START))]
+    found = minimize(loss, np.zeros(1), jac=True, bounds=bounds, method="L-BFGS-B").x
+    return float(START * np.exp(found[0]))
 
 
 def _without(hearing: Hearing, kept: Sequence[int], expert: int) -> Weights:
