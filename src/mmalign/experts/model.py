@@ -27,11 +27,14 @@ from mmalign.errors import DataError, MMAlignError, no_modality
 from mmalign.evaluation.floors import score
 from mmalign.evaluation.predictions import check_finite
 from mmalign.experts.contract import EPOCHS, Evidence, Lesson
-from mmalign.experts.modality import HALF, ModalityExperts, learn_modality
+from mmalign.experts.modality import ModalityExperts, learn_modality
 from mmalign.experts.panel import Learn, Panel, learn_panel, steps_of
 from mmalign.experts.saving import Card, load_experts, pack_panel, save_experts, unpack_panel
 from mmalign.experts.senses import Senses
 from mmalign.experts.weights import shown_by_others
+
+MOST = 0.5
+"""Groups can be left out if others have shown the classes of more than this share of clips."""
 
 
 class Experts:
@@ -309,4 +312,4 @@ def _can_tell(groups: Int64[np.ndarray, " clips"] | None, labels: Labels, task: 
     """Whether groups can be left out: others have shown the classes of more than half the clips."""
     if groups is None or len(np.unique(groups)) == 1:
         return False
-    return task.outputs == 1 or bool(shown_by_others(np.asarray(labels), groups).mean() > HALF)
+    return task.outputs == 1 or bool(shown_by_others(np.asarray(labels), groups).mean() > MOST)
